@@ -1,0 +1,276 @@
+package changelog_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/millrace-streams/millrace/changelog"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/store/memory"
+)
+
+func newStore() *store.Layered { return store.NewLayered("counts", memory.New()) }
+
+func put(key, value string, offset int64) changelog.Record {
+	return changelog.Record{Key: []byte(key), Value: []byte(value), Timestamp: offset * 10, Offset: offset}
+}
+
+func tombstone(key string, offset int64) changelog.Record {
+	return changelog.Record{Key: []byte(key), Timestamp: offset * 10, Offset: offset}
+}
+
+// contents is the store as "key=value@timestamp" in key order.
+func contents(t *testing.T, l *store.Layered) []string {
+	t.Helper()
+	var got []string
+	err := l.Scan(store.Range{}, func(p store.Pair) (bool, error) {
+		got = append(got, string(p.Key)+"="+string(p.Value))
+		return true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func add(t *testing.T, r *changelog.Restorer, next int64, records ...changelog.Record) {
+	t.Helper()
+	if err := r.Add(records, next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantOffset(t *testing.T, l *store.Layered, want int64) {
+	t.Helper()
+	if got, ok := l.Offset(); !ok || got != want {
+		t.Fatalf("offset of the store: got %d, %v; want %d", got, ok, want)
+	}
+}
+
+func wantContents(t *testing.T, l *store.Layered, want ...string) {
+	t.Helper()
+	if got := contents(t, l); !slices.Equal(got, want) {
+		t.Fatalf("store holds %q, want %q", got, want)
+	}
+}
+
+func TestTopic(t *testing.T) {
+	t.Parallel()
+	if got := changelog.Topic("app", "counts"); got != "app-counts-changelog" {
+		t.Fatal(got)
+	}
+	config := changelog.TopicConfig()
+	if config["cleanup.policy"] != "compact" || config["message.timestamp.type"] != "CreateTime" {
+		t.Fatal(config)
+	}
+}
+
+func TestRecordsAreThoseOfTheWriteSet(t *testing.T) {
+	t.Parallel()
+	w := store.NewWriteSet()
+	headers := []store.Header{{Key: "h", Value: []byte("1")}}
+	w.Put([]byte("b"), []byte("1"), 5, headers)
+	w.Put([]byte("a"), []byte{}, 6, nil)
+	w.Delete([]byte("c"), 7, nil)
+	w.Put([]byte("b"), []byte("2"), 8, headers)
+	w.Put([]byte{}, []byte("v"), 9, nil)
+
+	got := changelog.AppendRecords(nil, w)
+	want := []changelog.Record{
+		{Key: []byte("b"), Value: []byte("2"), Timestamp: 8, Headers: headers},
+		{Key: []byte("a"), Value: []byte{}, Timestamp: 6},
+		{Key: []byte("c"), Value: nil, Timestamp: 7},
+		{Key: []byte{}, Value: []byte("v"), Timestamp: 9},
+	}
+	if !slices.EqualFunc(got, want, func(a, b changelog.Record) bool {
+		return string(a.Key) == string(b.Key) && a.Key != nil && string(a.Value) == string(b.Value) &&
+			(a.Value == nil) == (b.Value == nil) && a.Timestamp == b.Timestamp && len(a.Headers) == len(b.Headers)
+	}) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+func TestRestoreKeepsTheLastValue(t *testing.T) {
+	t.Parallel()
+	l := newStore()
+	r := changelog.NewRestorer(l, 7, 0)
+	add(t, r, 4, put("a", "1", 0), put("b", "1", 1), put("a", "2", 2), tombstone("b", 3))
+	if r.Done() || r.Remaining() != 3 {
+		t.Fatalf("done %v, remaining %d", r.Done(), r.Remaining())
+	}
+	add(t, r, 7, put("", "empty key", 4), put("c", "", 5), tombstone("never there", 6))
+	if !r.Done() || r.Restored() != 7 || r.Remaining() != 0 {
+		t.Fatalf("done %v, restored %d, remaining %d", r.Done(), r.Restored(), r.Remaining())
+	}
+	wantContents(t, l, "=empty key", "a=2", "c=")
+	wantOffset(t, l, 7)
+	if _, ts, ok, err := l.Get(nil, []byte("a")); ts != 20 || !ok || err != nil {
+		t.Fatal(ts, ok, err)
+	}
+}
+
+func TestRestoreSkipsWhatItHas(t *testing.T) {
+	t.Parallel()
+	l := newStore()
+	r := changelog.NewRestorer(l, 100, 10)
+	// A fetch answers with whole batches, which may begin before the position.
+	add(t, r, 12, put("old", "1", 8), put("old", "2", 9), put("new", "1", 10), put("new", "2", 11))
+	wantContents(t, l, "new=2")
+	// A repeated fetch changes nothing.
+	add(t, r, 12, put("new", "1", 10), put("new", "2", 11))
+	if r.Restored() != 2 || r.Position() != 12 {
+		t.Fatal(r.Restored(), r.Position())
+	}
+}
+
+func TestRestoreFlushesWhileItGoesOn(t *testing.T) {
+	t.Parallel()
+	backend := memory.New()
+	l := store.NewLayered("counts", backend)
+	r := changelog.NewRestorer(l, 6, 0)
+	r.FlushBytes = 1
+	add(t, r, 2, put("b", "1", 0), put("a", "1", 1))
+	batch, ok := r.BeginFlush()
+	if !ok || len(batch.Entries) != 2 || batch.Offset != 2 {
+		t.Fatalf("batch %v, %v", batch, ok)
+	}
+	add(t, r, 4, put("a", "2", 2), tombstone("b", 3))
+	if _, ok := r.BeginFlush(); ok {
+		t.Fatal("two flushes in flight")
+	}
+	// The first flush fails: its batch goes with the next one.
+	r.EndFlush(errors.New("disk full"))
+	batch, ok = r.BeginFlush()
+	if !ok || batch.Offset != 4 {
+		t.Fatalf("batch %v, %v", batch, ok)
+	}
+	r.EndFlush(backend.Apply(batch))
+	if offset, ok := backend.Offset(); offset != 4 || !ok {
+		t.Fatal(offset, ok)
+	}
+	wantContents(t, l, "a=2")
+}
+
+func TestNullKeyNamesTheOffset(t *testing.T) {
+	t.Parallel()
+	l := newStore()
+	r := changelog.NewRestorer(l, 100, 0)
+	err := r.Add([]changelog.Record{put("a", "1", 41), {Value: []byte("v"), Offset: 42}}, 43)
+	var nullKey *changelog.NullKeyError
+	if !errors.As(err, &nullKey) || nullKey.Offset != 42 || nullKey.Store != "counts" {
+		t.Fatalf("got %v", err)
+	}
+	if r.Position() != 0 {
+		t.Fatalf("position moved to %d", r.Position())
+	}
+}
+
+// A changelog emptied by retention, and one with holes that begins above 0.
+func TestFieldReport14(t *testing.T) {
+	t.Parallel()
+	t.Run("all records deleted, no checkpoint", func(t *testing.T) {
+		l := newStore()
+		r := changelog.NewRestorer(l, 50, 50)
+		if !r.Done() || r.Remaining() != 0 {
+			t.Fatal("an empty log is restored at once")
+		}
+		wantContents(t, l)
+		wantOffset(t, l, 50)
+	})
+	t.Run("all records deleted, checkpoint 20", func(t *testing.T) {
+		l := newStore()
+		r := changelog.NewRestorer(l, 50, 20)
+		add(t, r, 50)
+		if !r.Done() || r.Remaining() != 0 || r.Restored() != 0 {
+			t.Fatal("not done")
+		}
+		wantOffset(t, l, 50)
+	})
+	t.Run("holes", func(t *testing.T) {
+		l := newStore()
+		r := changelog.NewRestorer(l, 91, 17)
+		add(t, r, 42, put("a", "17", 17), put("b", "40", 40), put("c", "41", 41))
+		if r.Done() {
+			t.Fatal("done early")
+		}
+		add(t, r, 91, put("d", "90", 90))
+		if !r.Done() || r.Restored() != 4 {
+			t.Fatal(r.Done(), r.Restored())
+		}
+		wantContents(t, l, "a=17", "b=40", "c=41", "d=90")
+	})
+}
+
+// A fetch with records past the end captured at the start of the restore.
+func TestFieldReport15(t *testing.T) {
+	t.Parallel()
+	l := newStore()
+	r := changelog.NewRestorer(l, 100, 95)
+	var batch []changelog.Record
+	for offset := int64(95); offset < 110; offset++ {
+		batch = append(batch, put("k", string('a'+rune(offset-95)), offset))
+	}
+	add(t, r, 110, batch...)
+	if !r.Done() || r.Restored() != 5 || r.Position() != 100 {
+		t.Fatal(r.Done(), r.Restored(), r.Position())
+	}
+	wantContents(t, l, "k=e")
+	wantOffset(t, l, 100)
+}
+
+// The end of a restore is an offset, so a single record counts, control records
+// at the tail count, and offset 0 is a checkpoint like any other.
+func TestFieldReport16(t *testing.T) {
+	t.Parallel()
+	t.Run("one record", func(t *testing.T) {
+		l := newStore()
+		if _, ok := l.Offset(); ok {
+			t.Fatal("a new store has no offset")
+		}
+		r := changelog.NewRestorer(l, 1, 0)
+		if r.Done() {
+			t.Fatal("done before the record")
+		}
+		wantOffset(t, l, 0)
+		add(t, r, 1, put("a", "1", 0))
+		if !r.Done() {
+			t.Fatal("not done")
+		}
+		wantContents(t, l, "a=1")
+	})
+	t.Run("marker at the tail", func(t *testing.T) {
+		l := newStore()
+		r := changelog.NewRestorer(l, 1001, 0)
+		var batch []changelog.Record
+		for offset := range int64(1000) {
+			batch = append(batch, put("k", "v", offset))
+		}
+		add(t, r, 1000, batch...)
+		if r.Done() {
+			t.Fatal("done before the marker")
+		}
+		add(t, r, 1001)
+		if !r.Done() || r.Restored() != 1000 {
+			t.Fatal(r.Done(), r.Restored())
+		}
+		wantOffset(t, l, 1001)
+	})
+}
+
+func TestStandbyBecomesActive(t *testing.T) {
+	t.Parallel()
+	r := changelog.NewRestorer(newStore(), changelog.Forever, 0)
+	add(t, r, 10, put("a", "1", 9))
+	if r.Done() || r.Remaining() != 0 {
+		t.Fatal("a standby is never done")
+	}
+	r.SetEnd(12)
+	if r.Done() || r.Remaining() != 2 {
+		t.Fatal(r.Done(), r.Remaining())
+	}
+	add(t, r, 12, put("a", "2", 10))
+	if !r.Done() {
+		t.Fatal("not done")
+	}
+}

@@ -1,0 +1,121 @@
+package changelog
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/millrace-streams/millrace/store"
+)
+
+// Forever is the end of a restore that never finishes: a standby.
+const Forever = math.MaxInt64
+
+// DefaultFlushBytes is the bound on what a restore stages in memory before it
+// asks for a flush. Large batches are what makes bulk loading fast.
+const DefaultFlushBytes = 64 << 20
+
+// Restorer brings one store of one partition up to an offset of its changelog.
+//
+//	r := NewRestorer(layered, end, from)
+//	for !r.Done() {
+//		records, next := fetch(r.Position())
+//		r.Add(records, next)
+//		if batch, ok := r.BeginFlush(); ok { r.EndFlush(backend.Apply(batch)) }
+//	}
+//
+// It goes by positions, not by counts: a compacted log has holes, and its tail
+// may be control records or an aborted transaction, which no fetch delivers.
+// Records must be committed ones, in ascending order of offsets.
+type Restorer struct {
+	// FlushBytes is the memory above which BeginFlush has a batch.
+	FlushBytes int
+
+	layered  *store.Layered
+	position int64
+	end      int64
+	restored int64
+}
+
+// NewRestorer returns a restore of l that reads from the offset from up to end,
+// exclusive. The caller takes from from l.Offset, or else from the oldest
+// offset of the log: never from a policy for inputs. If from is at the end
+// already, the restore is done and l holds that offset.
+func NewRestorer(l *store.Layered, end, from int64) *Restorer {
+	r := &Restorer{FlushBytes: DefaultFlushBytes, layered: l, position: from, end: end}
+	l.Restored(from)
+	return r
+}
+
+// Position is the offset to read next.
+func (r *Restorer) Position() int64 { return r.position }
+
+// End is the offset, exclusive, at which the restore is done.
+func (r *Restorer) End() int64 { return r.end }
+
+// SetEnd moves the end: a standby that becomes active gets one.
+func (r *Restorer) SetEnd(end int64) { r.end = end }
+
+// Done tells whether the position has reached the end.
+func (r *Restorer) Done() bool { return r.position >= r.end }
+
+// Restored is the number of records applied.
+func (r *Restorer) Restored() int64 { return r.restored }
+
+// Remaining is the number of offsets between the position and the end, an upper
+// bound of the records to come; 0 for a standby.
+func (r *Restorer) Remaining() int64 {
+	if r.end == Forever {
+		return 0
+	}
+	return max(0, r.end-r.position)
+}
+
+// Add applies what a fetch at Position returned: records in order of offsets,
+// and the offset behind all that the fetch covered, be it records, control
+// records, aborted ones or holes. Records before the position or from the end
+// on are left out. Bytes are copied. After an error, a NullKeyError or
+// store.ErrKeyTooLarge, the position has not moved.
+func (r *Restorer) Add(records []Record, next int64) error {
+	applied := int64(0)
+	for i := range records {
+		rec := &records[i]
+		if rec.Offset < r.position {
+			continue
+		}
+		if rec.Offset >= r.end {
+			break
+		}
+		if err := r.put(rec); err != nil {
+			return err
+		}
+		applied++
+	}
+	r.restored += applied
+	r.position = max(r.position, min(next, r.end))
+	r.layered.Restored(r.position)
+	return nil
+}
+
+func (r *Restorer) put(rec *Record) error {
+	if rec.Key == nil {
+		return &NullKeyError{Store: r.layered.Name(), Offset: rec.Offset}
+	}
+	if err := r.layered.RestorePut(rec.Key, rec.Value, rec.Timestamp); err != nil {
+		return fmt.Errorf("changelog: offset %d: %w", rec.Offset, err)
+	}
+	return nil
+}
+
+// BeginFlush returns a batch for the backend's Apply, on whatever goroutine,
+// when enough is staged and no flush is in flight; EndFlush must follow. Add
+// may go on meanwhile. What is staged when the restore is done is left to the
+// store's usual flushing.
+func (r *Restorer) BeginFlush() (store.Batch, bool) {
+	if r.layered.UnflushedBytes() < r.FlushBytes {
+		return store.Batch{}, false
+	}
+	return r.layered.BeginFlush()
+}
+
+// EndFlush tells how Apply ended. After an error the batch stays staged.
+func (r *Restorer) EndFlush(err error) { r.layered.EndFlush(err) }

@@ -1,0 +1,54 @@
+package runtime
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
+)
+
+// Config is what a worker is told. All fields without a stated default are needed.
+type Config struct {
+	App         string
+	Specs       []*processor.Spec // by sub-topology id
+	Partitions  map[string]int32  // partition counts, by the topic's name on the broker
+	Policy      processor.ErrorPolicy
+	EveryUpdate bool
+
+	Opener   store.Opener
+	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
+
+	CommitInterval time.Duration // the longest time between commits while there is work
+	DrainInterval  time.Duration // the shortest time between commits made because the input is drained
+	StagedBytes    int           // commit when this much is staged; stop stepping when it is reached again meanwhile
+	FlushBytes     int           // flush a store when this much is committed but not flushed
+	FlushInterval  time.Duration // flush a store at least this often
+
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Restored, if set, is told of each store that has been restored.
+	Restored func(Restored)
+	// Dropped, if set, is told of every bad record that the policy let pass.
+	Dropped func(*processor.RecordError, processor.Action)
+}
+
+// Restored says how a store came back: Records were read from the changelog offsets From up to To.
+type Restored struct {
+	Task     processor.TaskID
+	Store    string
+	From, To int64
+	Records  int64
+}
+
+// Turn limits: a turn steps every task in rounds, so that one with a long queue does not hold up the others.
+const (
+	roundRecords = 256
+	turnRounds   = 8
+)
+
+// movedInterval is how long a position that only moved past control records may wait for its commit.
+const movedInterval = time.Second
+
+// longestWait bounds a Poll, so that nothing depends on a wake-up alone.
+const longestWait = 100 * time.Millisecond

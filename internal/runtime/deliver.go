@@ -1,0 +1,54 @@
+package runtime
+
+import "fmt"
+
+// deliver hands fetched batches to the stores that restore and to the tasks that run.
+func (w *Worker) deliver(events Events) {
+	w.quiet = len(events.Fetched) == 0
+	for _, f := range events.Fetched {
+		t := w.readers[f.TopicPartition]
+		if t == nil || t.finishing {
+			continue
+		}
+		if s := t.restoring(f); s != nil {
+			if err := w.restore(t, s, f); err != nil {
+				w.fail(fmt.Errorf("runtime: task %s: store %q: restore from %s: %w", t.id, s.layers.Name(), f.TopicPartition, err))
+			}
+			continue
+		}
+		if t.work != nil {
+			t.work.Enqueue(f.TopicPartition, f.Records, f.Next, f.Bytes)
+		}
+	}
+	for _, f := range events.Failed {
+		if t := w.readers[f.TopicPartition]; t != nil && !t.finishing {
+			w.fail(fmt.Errorf("runtime: task %s: cannot read %s from offset %d: %w", t.id, f.TopicPartition, f.Offset, f.Err))
+		}
+	}
+}
+
+func (t *task) restoring(f Fetched) *openStore {
+	for _, s := range t.stores {
+		if s.changelog == f.TopicPartition && s.restoring != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// restore adds a batch of the changelog to a store. While the disk is behind, the batch is not reported as consumed, so
+// that the port holds back.
+func (w *Worker) restore(t *task, s *openStore, f Fetched) error {
+	if err := s.restoring.Add(f.Records, f.Next); err != nil {
+		return err
+	}
+	if s.since.IsZero() {
+		s.since = w.now
+	}
+	if s.flushing && s.layers.UnflushedBytes() > w.cfg.FlushBytes {
+		s.owed += f.Bytes
+	} else {
+		w.port.Consumed(f.TopicPartition, f.Bytes)
+	}
+	return w.restored(t)
+}

@@ -1,0 +1,84 @@
+package runtime
+
+import "fmt"
+
+// flushed is a flush that ended in the background.
+type flushed struct {
+	task  *task
+	store *openStore
+	err   error
+}
+
+// flush hands the committed layer of each store that is due to its backend, beside the loop.
+func (w *Worker) flush() {
+	for _, t := range w.tasks {
+		for _, s := range t.stores {
+			if !s.flushing && w.flushDue(t, s) {
+				w.startFlush(t, s)
+			}
+		}
+	}
+}
+
+// flushDue: memory takes over every commit at once; a file only what is large, old, or about to be closed.
+func (w *Worker) flushDue(t *task, s *openStore) bool {
+	switch {
+	case !s.behind() || t.broken:
+		return false
+	case !w.cfg.Opener.Durable() || t.finishing:
+		return true
+	}
+	old := !s.since.IsZero() && w.now.Sub(s.since) >= w.cfg.FlushInterval
+	return old || s.layers.UnflushedBytes() >= w.cfg.FlushBytes
+}
+
+// behind reports whether the backend does not hold all that is committed.
+func (s *openStore) behind() bool {
+	at, ok := s.layers.Offset()
+	if !ok {
+		return false
+	}
+	held, ok := s.layers.Backend().Offset()
+	return !ok || held < at
+}
+
+func (w *Worker) startFlush(t *task, s *openStore) {
+	batch, ok := s.layers.BeginFlush()
+	if !ok {
+		return
+	}
+	s.flushing = true
+	apply := func() {
+		err := s.layers.Backend().Apply(batch)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.flushed = append(w.flushed, flushed{t, s, err})
+	}
+	if w.cfg.Opener.Durable() {
+		w.port.Background(apply)
+		return
+	}
+	apply()
+	w.settleFlushes()
+}
+
+// settleFlushes takes the outcome of flushes that have ended.
+func (w *Worker) settleFlushes() {
+	w.mu.Lock()
+	ended := w.flushed
+	w.flushed = nil
+	w.mu.Unlock()
+	for _, f := range ended {
+		f.store.flushing = false
+		f.store.layers.EndFlush(f.err)
+		f.store.since = w.now
+		if f.store.owed > 0 {
+			w.port.Consumed(f.store.changelog, f.store.owed)
+			f.store.owed = 0
+		}
+		if f.err != nil {
+			f.task.broken = true
+			w.fail(fmt.Errorf("runtime: task %s: store %q cannot be written: %w", f.task.id, f.store.layers.Name(), f.err))
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/millrace-streams/millrace/changelog"
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
+)
+
+// task is a task in this worker's hands: first it restores (work is nil), then it runs, then it finishes.
+type task struct {
+	id        processor.TaskID
+	lease     Lease
+	stores    []*openStore
+	work      *processor.Task
+	positions map[processor.TopicPartition]int64 // committed
+	pending   []processor.Position               // in the commit in flight
+	finishing bool                               // no further step: commit, flush, close, release
+	lost      bool                               // somebody else's already: close, do not release
+	broken    bool                               // its disk failed: close without a flush
+}
+
+// openStore is one store of a task with the changelog partition it mirrors.
+type openStore struct {
+	changelog processor.TopicPartition
+	layers    *store.Layered
+	restoring *changelog.Restorer // nil once restored
+	from      int64               // where the restore began
+	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
+	since     time.Time           // age of the oldest unflushed commit, zero if there is none
+	flushing  bool
+}
+
+func (t *task) running() bool { return t.work != nil && !t.finishing }
+
+func (t *task) unflushed() int {
+	most := 0
+	for _, s := range t.stores {
+		most = max(most, s.layers.UnflushedBytes())
+	}
+	return most
+}
+
+// lease takes granted, revoked and lost tasks, and the call to stop.
+func (w *Worker) lease(events Events) {
+	w.waiting = append(w.waiting, events.Granted...)
+	for _, id := range events.Lost {
+		w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
+		if t := w.task(id); t != nil {
+			t.lost = true
+			w.drop(t)
+		}
+	}
+	for _, id := range events.Revoked {
+		if t := w.task(id); t != nil {
+			w.finish(t)
+		} else { // it waits for its previous life, and has done nothing yet
+			w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
+			w.port.Release(id)
+		}
+	}
+	if events.Fatal != nil {
+		w.fail(events.Fatal)
+	} else if events.Stop {
+		w.stop()
+	}
+	w.open()
+}
+
+func (w *Worker) task(id processor.TaskID) *task {
+	for _, t := range w.tasks {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// open takes up the granted tasks whose previous life is over.
+func (w *Worker) open() {
+	var later []Lease
+	for _, l := range w.waiting {
+		switch {
+		case w.task(l.Task) != nil:
+			later = append(later, l)
+		case w.stopping:
+			w.port.Release(l.Task)
+		default:
+			if err := w.take(l); err != nil {
+				later = nil
+				w.fail(err)
+			}
+		}
+	}
+	w.waiting = later
+}
+
+// take opens a task's stores and starts their restore.
+func (w *Worker) take(l Lease) error {
+	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]int64{}}
+	for _, in := range l.Inputs {
+		t.positions[in.TopicPartition] = in.Offset
+		w.readers[in.TopicPartition] = t
+	}
+	w.tasks = append(w.tasks, t)
+	slices.SortFunc(w.tasks, func(a, b *task) int { return compareIDs(a.id, b.id) })
+	for _, c := range l.Changelogs {
+		if err := w.openStore(t, c); err != nil {
+			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
+		}
+	}
+	return w.restored(t)
+}
+
+func compareIDs(a, b processor.TaskID) int {
+	if a.Subtopology != b.Subtopology {
+		return int(a.Subtopology - b.Subtopology)
+	}
+	return int(a.Partition - b.Partition)
+}
+
+// openStore opens a store's backend and reads the part of the changelog that the backend does not hold.
+func (w *Worker) openStore(t *task, c Changelog) error {
+	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), c)
+	if err != nil {
+		return err
+	}
+	s := &openStore{changelog: c.TopicPartition, layers: store.NewLayered(c.Store, backend), from: from}
+	s.restoring = changelog.NewRestorer(s.layers, from, c.End)
+	t.stores = append(t.stores, s)
+	w.readers[c.TopicPartition] = t
+	if !s.restoring.Done() {
+		w.cfg.Logger.Info("restoring", "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
+		w.port.Fetch(c.TopicPartition, from)
+	}
+	return nil
+}
+
+// openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
+func (w *Worker) openBackend(dir string, c Changelog) (store.Backend, int64, error) {
+	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
+	backend, err := w.cfg.Opener.Open(dir, c.Store)
+	if errors.Is(err, store.ErrCorrupt) {
+		return w.openDamaged(dir, c, err)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	at, ok := backend.Offset()
+	if !ok {
+		return backend, c.Start, nil
+	}
+	if at >= c.Start && at <= c.End {
+		return backend, at, nil
+	}
+	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
+	if err := backend.Close(); err != nil {
+		return nil, 0, err
+	}
+	return w.openFresh(dir, c)
+}
+
+// openDamaged puts a damaged file aside, for whoever wants to look into it, and begins a new one.
+func (w *Worker) openDamaged(dir string, c Changelog, cause error) (store.Backend, int64, error) {
+	aside, err := w.cfg.Opener.SetAside(dir, c.Store)
+	if err != nil {
+		return nil, 0, errors.Join(cause, err)
+	}
+	w.cfg.Logger.Warn("store is damaged: rebuilding it from its changelog", "store", c.Store, "set aside", aside, "error", cause)
+	backend, err := w.cfg.Opener.Open(dir, c.Store)
+	return backend, c.Start, err
+}
+
+func (w *Worker) openFresh(dir string, c Changelog) (store.Backend, int64, error) {
+	if err := w.cfg.Opener.Remove(dir, c.Store); err != nil {
+		return nil, 0, err
+	}
+	backend, err := w.cfg.Opener.Open(dir, c.Store)
+	return backend, c.Start, err
+}
+
+// restored starts the task if all of its stores are restored.
+func (w *Worker) restored(t *task) error {
+	for _, s := range t.stores {
+		if r := s.restoring; r != nil && r.Done() {
+			s.restoring = nil
+			w.port.StopFetch(s.changelog)
+			w.report(t, s, r)
+		}
+	}
+	for _, s := range t.stores {
+		if s.restoring != nil {
+			return nil
+		}
+	}
+	return w.begin(t)
+}
+
+func (w *Worker) report(t *task, s *openStore, r *changelog.Restorer) {
+	if w.cfg.Restored != nil {
+		w.cfg.Restored(Restored{Task: t.id, Store: s.layers.Name(), From: s.from, To: r.Position(), Records: r.Restored()})
+	}
+	w.cfg.Logger.Info("restored", "task", t.id.String(), "store", s.layers.Name(), "from", s.from, "to", r.Position(), "records", r.Restored())
+}
+
+// begin builds a task's nodes and reads its input from the committed positions.
+func (w *Worker) begin(t *task) error {
+	stores := map[string]*store.Layered{}
+	for _, s := range t.stores {
+		stores[s.layers.Name()] = s.layers
+	}
+	var starts []processor.Start
+	for _, in := range t.lease.Inputs {
+		starts = append(starts, processor.Start{TopicPartition: in.TopicPartition, Offset: t.positions[in.TopicPartition]})
+	}
+	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
+		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, Consumed: w.port.Consumed, Dropped: w.cfg.Dropped,
+		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
+	})
+	if err != nil {
+		return err
+	}
+	t.work = work
+	for _, s := range starts {
+		w.port.Fetch(s.TopicPartition, s.Offset)
+	}
+	return nil
+}
+
+func (w *Worker) spec(id processor.TaskID) *processor.Spec { return w.cfg.Specs[id.Subtopology] }
+
+// finish begins the orderly end of a task.
+func (w *Worker) finish(t *task) {
+	if t.finishing {
+		return
+	}
+	t.finishing = true
+	w.stopReading(t)
+}
+
+// drop ends a task without a further commit.
+func (w *Worker) drop(t *task) {
+	w.finish(t)
+	if w.inFlight == nil || !slices.Contains(w.inFlight.tasks, t) {
+		w.abandon(t)
+		return
+	}
+	for _, s := range t.stores {
+		s.layers.UncommittedAbort()
+	}
+	t.closeWork(w.cfg.Logger)
+}
+
+// reopen ends a task and asks for it again, with positions and changelog ends as the broker now has them.
+func (w *Worker) reopen(t *task) {
+	w.abandon(t)
+	w.finish(t) // releasing a task that is not revoked makes the port look it up and grant it again
+}
+
+func (w *Worker) stopReading(t *task) {
+	for _, in := range t.lease.Inputs {
+		w.port.StopFetch(in.TopicPartition)
+	}
+	for _, s := range t.stores {
+		w.port.StopFetch(s.changelog)
+	}
+}
+
+// release closes and gives back the tasks that are finished: nothing to commit, no commit and no flush under way.
+func (w *Worker) release() {
+	for _, t := range slices.Clone(w.tasks) {
+		if !t.finishing || !w.settled(t) {
+			continue
+		}
+		t.closeWork(w.cfg.Logger)
+		t.closeStores(w.cfg.Logger)
+		w.forget(t)
+		if !t.lost {
+			w.port.Release(t.id)
+		}
+	}
+	w.open()
+}
+
+func (w *Worker) settled(t *task) bool {
+	if w.inFlight != nil && slices.Contains(w.inFlight.tasks, t) {
+		return false
+	}
+	if t.work != nil && (t.work.Dirty() || t.work.Moved()) && !t.lost {
+		return false
+	}
+	for _, s := range t.stores {
+		if s.flushing || s.behind() && !t.lost && !t.broken {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *Worker) forget(t *task) {
+	w.tasks = slices.DeleteFunc(w.tasks, func(o *task) bool { return o == t })
+	for tp, reader := range w.readers {
+		if reader == t {
+			delete(w.readers, tp)
+		}
+	}
+}
+
+func (t *task) closeWork(log *slog.Logger) {
+	if t.work == nil {
+		return
+	}
+	if err := t.work.Close(); err != nil {
+		log.Warn("closing a processor", "task", t.id.String(), "error", err)
+	}
+	t.work = nil
+}
+
+func (t *task) closeStores(log *slog.Logger) {
+	for _, s := range t.stores {
+		if err := s.layers.Close(); err != nil {
+			log.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
+		}
+	}
+}

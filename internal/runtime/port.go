@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"time"
+
+	"github.com/millrace-streams/millrace/eos"
+	"github.com/millrace-streams/millrace/processor"
+)
+
+// Port is all that a worker sees of the world outside: Kafka in the application (internal/kafka), an in-memory log in
+// the test driver and the simulator (internal/sim). A worker calls it from one goroutine.
+type Port interface {
+	Reader
+	// Poll returns what has happened, waiting up to wait for something to happen; wait 0 does not block. The order within
+	// one kind of event is the order in which they happened.
+	Poll(wait time.Duration) Events
+	// Commit starts to make c durable; the outcome comes as an event. One commit is under way at a time. The port reads c
+	// until then.
+	Commit(c processor.Commit)
+	// Release gives a task's lease back, at the end of a revocation or of the worker. No commit of the task is under way.
+	Release(task processor.TaskID)
+	// Background runs fn beside the loop and wakes Poll when it is done. In a deterministic world it runs fn at once.
+	Background(fn func())
+}
+
+// Reader reads topics. Everything is read committed: records of open and of aborted transactions are never seen.
+type Reader interface {
+	// Fetch starts to read a partition at an offset, anew if it is being read. Batches read before are not delivered any
+	// more.
+	Fetch(tp processor.TopicPartition, offset int64)
+	// StopFetch ends the reading of a partition; nothing of it is delivered any more.
+	StopFetch(tp processor.TopicPartition)
+	// Consumed tells that delivered bytes are used up. The port holds back while too many are not.
+	Consumed(tp processor.TopicPartition, bytes int)
+}
+
+// Events is what Poll brings.
+type Events struct {
+	Granted []Lease            // tasks that are now this worker's
+	Revoked []processor.TaskID // tasks to finish: commit what is done, then Release
+	Lost    []processor.TaskID // tasks that already belong to somebody else: drop them; do not Release
+	Fetched []Fetched
+	Failed  []FetchFailed
+	Commit  *CommitDone
+	Stop    bool  // finish everything, then end
+	Fatal   error // the port cannot go on
+}
+
+// Lease makes a worker the only one that works on a task, and says where its partitions stand. The positions are taken
+// after the predecessor's last transaction was decided.
+type Lease struct {
+	Task       processor.TaskID
+	Inputs     []Input
+	Changelogs []Changelog
+}
+
+// Input is a source partition of a task.
+type Input struct {
+	processor.TopicPartition
+	Offset   int64 // the first offset to process: the committed one, else as the reset policy says
+	Metadata string
+}
+
+// Changelog is the changelog partition of one of a task's stores.
+type Changelog struct {
+	processor.TopicPartition
+	Store string
+	Start int64 // first offset that exists
+	End   int64 // high watermark: restore is done when the position has reached it
+}
+
+// Fetched is a batch of records, ascending by offset. Records may be empty when only control records were passed.
+type Fetched struct {
+	processor.TopicPartition
+	Records []processor.Raw
+	Next    int64 // position behind them, past control records and aborted ones
+	Bytes   int   // to be told to Consumed
+}
+
+// FetchFailed ends the reading of a partition: the offset does not exist any more or not yet, the topic is gone.
+type FetchFailed struct {
+	processor.TopicPartition
+	Offset int64
+	Err    error // ErrOffsetOutOfRange, ErrUnknownTopic or another cause that a retry cannot help
+}
+
+// CommitDone is the outcome of a commit.
+type CommitDone struct {
+	eos.Result
+	// Ends holds, when committed, the offset behind the last record written to each partition.
+	Ends map[processor.TopicPartition]int64
+}

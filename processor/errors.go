@@ -1,0 +1,136 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that a node reports about a record.
+var (
+	// ErrNullKey is a null key where an operator needs one.
+	ErrNullKey = errors.New("processor: null key")
+	// ErrNegativeTimestamp is a record, fetched or forwarded, whose timestamp is below zero.
+	ErrNegativeTimestamp = errors.New("processor: negative timestamp")
+	// ErrUnknownStore is a store that the node was not connected to when the topology was declared.
+	ErrUnknownStore = errors.New("processor: store not connected to this node")
+	// ErrUnknownChild is a forward to a child that the node does not have.
+	ErrUnknownChild = errors.New("processor: no such child")
+)
+
+// RecordError is what stops a task: which record, where, and why. Nothing that the record caused is committed.
+type RecordError struct {
+	Task      TaskID
+	Node      string
+	Topic     string // empty when a punctuation failed
+	Partition int32
+	Offset    int64 // -1 when a punctuation failed
+	Err       error
+}
+
+// Error names task, node, topic, partition and offset.
+func (e *RecordError) Error() string {
+	if e.Topic == "" {
+		return fmt.Sprintf("processor: task %s, node %q, in a punctuation or a held-back table change: %v", e.Task, e.Node, e.Err)
+	}
+	return fmt.Sprintf("processor: task %s, node %q, record %s-%d@%d: %v", e.Task, e.Node, e.Topic, e.Partition, e.Offset, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// NodeError says which node an error came from. Nodes wrap their own failures in it, once.
+type NodeError struct {
+	Node string
+	Kind ErrorKind
+	Err  error
+}
+
+// Error names the node.
+func (e *NodeError) Error() string { return fmt.Sprintf("processor: node %q: %v", e.Node, e.Err) }
+
+// Unwrap returns the cause.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// Failed wraps a failure of a node's own logic. It returns nil for nil, and leaves an error that already names a node.
+func Failed(node string, kind ErrorKind, err error) error {
+	if err == nil {
+		return nil
+	}
+	var inner *NodeError
+	if errors.As(err, &inner) {
+		return err
+	}
+	return &NodeError{Node: node, Kind: kind, Err: err}
+}
+
+// PanicError is a panic of a user's function, taken as that record's error.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error shows the panic's value and its stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// ErrorKind is the kind of a bad record.
+type ErrorKind uint8
+
+// The kinds of bad records.
+const (
+	KindProcess   ErrorKind = iota // a processor or a serde on the way out failed
+	KindDecode                     // key or value cannot be decoded
+	KindNullKey                    // a null key where a key is needed
+	KindTimestamp                  // a negative timestamp
+)
+
+// Action is what happens to a bad record.
+type Action uint8
+
+// The actions. Default is Skip for null keys, as in Kafka Streams, and Fail for the rest.
+const (
+	Default        Action = iota
+	Fail                  // stop with a RecordError; nothing of the record is committed and nothing is lost
+	Skip                  // drop and count it
+	SendDeadLetter        // write it, as it was fetched, to the dead-letter topic, with headers that say why
+)
+
+// ErrorPolicy says, for the whole application, what happens to bad records. The zero value fails on all but null keys.
+type ErrorPolicy struct {
+	Decode, NullKey, Timestamp, Process Action
+	// DeadLetterTopic must exist, and is needed when any action is SendDeadLetter.
+	DeadLetterTopic string
+}
+
+// SkipBadRecords drops and counts every kind of bad record.
+func SkipBadRecords() ErrorPolicy {
+	return ErrorPolicy{Decode: Skip, NullKey: Skip, Timestamp: Skip, Process: Skip}
+}
+
+// DeadLetter sends every kind of bad record to topic.
+func DeadLetter(topic string) ErrorPolicy {
+	return ErrorPolicy{Decode: SendDeadLetter, NullKey: SendDeadLetter, Timestamp: SendDeadLetter, Process: SendDeadLetter, DeadLetterTopic: topic}
+}
+
+// Validate reports a policy that cannot be followed.
+func (p ErrorPolicy) Validate() error {
+	for _, a := range []Action{p.Decode, p.NullKey, p.Timestamp, p.Process} {
+		if a > SendDeadLetter {
+			return fmt.Errorf("processor: unknown error action %d", a)
+		}
+		if a == SendDeadLetter && p.DeadLetterTopic == "" {
+			return errors.New("processor: the error policy sends to a dead-letter topic but names none")
+		}
+	}
+	return nil
+}
+
+func (p ErrorPolicy) action(k ErrorKind) Action {
+	a := [...]Action{KindProcess: p.Process, KindDecode: p.Decode, KindNullKey: p.NullKey, KindTimestamp: p.Timestamp}[k]
+	if a != Default {
+		return a
+	}
+	if k == KindNullKey {
+		return Skip
+	}
+	return Fail
+}

@@ -1,0 +1,75 @@
+package processor
+
+import (
+	"unsafe"
+
+	"github.com/millrace-streams/millrace/serde"
+)
+
+// arenaChunk is the size of the memory blocks that encoded outputs are laid into, so that a record costs no allocation.
+const arenaChunk = 64 << 10
+
+// arenaReserve is the free space below which a new block is begun; a longer value gets memory of its own.
+const arenaReserve = 512
+
+// Outputs collects a task's encoded output records between two commits.
+type Outputs struct {
+	records []Output
+	mark    int
+	bytes   int
+	chunk   []byte
+	spread  int32 // the next partition for records without a key
+}
+
+// Encode appends the encoding of v to the outputs' memory and returns it. The slice is valid for as long as it is held.
+func Encode[T any](o *Outputs, s serde.Serde[T], v T) ([]byte, error) {
+	if cap(o.chunk)-len(o.chunk) < arenaReserve {
+		o.chunk = make([]byte, 0, arenaChunk)
+	}
+	free := o.chunk[len(o.chunk):]
+	b, err := s.Append(free, v)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		b = free // an encoding of no bytes is empty, not null
+	}
+	if unsafe.SliceData(b) == unsafe.SliceData(free) {
+		o.chunk = o.chunk[:len(o.chunk)+len(b)]
+	}
+	return b[:len(b):len(b)], nil
+}
+
+// Add appends a record. Its slices must not be changed afterwards.
+func (o *Outputs) Add(out Output) {
+	o.records = append(o.records, out)
+	o.bytes += len(out.Key) + len(out.Value) + recordOverhead
+}
+
+// recordOverhead stands for the memory of a staged record beside its key and value.
+const recordOverhead = 100
+
+// Partition chooses the partition of a record: by its key as Kafka's Java client does, in turn when it has none.
+func (o *Outputs) Partition(key []byte, partitions int32) int32 {
+	if key != nil {
+		return PartitionForKey(key, partitions)
+	}
+	o.spread = (o.spread + 1) % partitions
+	return o.spread
+}
+
+func (o *Outputs) begin() { o.mark = len(o.records) }
+
+func (o *Outputs) rollback() {
+	for _, r := range o.records[o.mark:] {
+		o.bytes -= len(r.Key) + len(r.Value) + recordOverhead
+	}
+	clear(o.records[o.mark:])
+	o.records = o.records[:o.mark]
+}
+
+func (o *Outputs) take() []Output {
+	records := o.records
+	o.records, o.mark, o.bytes = make([]Output, 0, len(records)), 0, 0
+	return records
+}

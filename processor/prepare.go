@@ -1,0 +1,85 @@
+package processor
+
+// StagedBytes returns roughly how much memory waits for the next commit.
+func (t *Task) StagedBytes() int {
+	n := t.Out.bytes
+	for _, s := range t.stores {
+		n += s.StagedBytes()
+	}
+	return n
+}
+
+// Dirty reports whether there is work to commit: records processed, or anything written by a punctuation.
+func (t *Task) Dirty() bool {
+	if len(t.Out.records) > 0 || t.punctuated {
+		return true
+	}
+	for _, in := range t.inputs {
+		if in.processed {
+			return true
+		}
+	}
+	for _, s := range t.stores {
+		if s.Dirty() {
+			return true
+		}
+	}
+	return false
+}
+
+// Moved reports whether a position has moved without any record having been processed: past control records, at the
+// end of a transactional input. It is worth a commit, but not soon.
+func (t *Task) Moved() bool {
+	for _, in := range t.inputs {
+		if in.position() != in.prepared {
+			return true
+		}
+	}
+	return false
+}
+
+// Prepare forwards what the tables hold back and returns all that must become durable. The stores' uncommitted layers
+// become their committing layers; the caller ends those with Layered.Committed or Layered.Abort. The error, if any, is a
+// *RecordError, and the task is of no further use.
+func (t *Task) Prepare() (Commit, error) {
+	if err := t.flushCaches(); err != nil {
+		return Commit{}, err
+	}
+	c := Commit{Records: t.Out.take()}
+	for _, in := range t.inputs {
+		if p := in.position(); p != in.prepared {
+			c.Positions = append(c.Positions, Position{TopicPartition: in.tp, Offset: p})
+			in.prepared = p
+		}
+		in.processed = false
+	}
+	t.punctuated = false
+	for i, s := range t.stores {
+		if !s.Dirty() {
+			continue
+		}
+		c.Writes = append(c.Writes, Writes{
+			Changelog: TopicPartition{Topic: t.spec.Stores[i].Changelog(t.opt.App), Partition: t.ID.Partition},
+			Set:       s.Prepare(),
+		})
+	}
+	return c, nil
+}
+
+// flushCaches goes round until nothing is held back, since a forward may change a table above.
+func (t *Task) flushCaches() error {
+	t.record, t.inputOf = nil, nil
+	for held := true; held; {
+		held = false
+		for _, c := range t.caches {
+			forward := c.Forward
+			for c.Held() > 0 {
+				held = true
+				if err := t.step(forward); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

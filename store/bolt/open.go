@@ -1,0 +1,180 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/millrace-streams/millrace/store"
+)
+
+// handle is an open bbolt database and the file below it. bbolt hides the file,
+// but after a panic closing it is the only safe way to free the lock.
+type handle struct {
+	db   *bbolt.DB
+	file *os.File
+}
+
+// open checks the file, opens it, and makes sure that the path still leads to it.
+func (o Options) open(path, name string) (*Backend, error) {
+	deadline := time.Now().Add(o.LockTimeout)
+	for compact := o.CompactFree > 0; ; {
+		usage, err := o.verify(path, deadline)
+		if err != nil {
+			return nil, err
+		}
+		h, err := o.lock(path, deadline, false)
+		if err != nil {
+			return nil, err
+		}
+		if !h.isAt(path) {
+			h.close() // removed or replaced while we waited
+			continue
+		}
+		if compact && usage.worthCompacting(o) {
+			compact = false
+			o.compact(h, path)
+			h.close()
+			continue
+		}
+		b, err := newBackend(h, path, name)
+		if err != nil {
+			h.close()
+			return nil, err
+		}
+		return b, nil
+	}
+}
+
+// lock opens the file through bbolt, which locks it: for others altogether, or
+// if readOnly against writers. The deadline is for the lock.
+func (o Options) lock(path string, deadline time.Time, readOnly bool) (h handle, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = corrupt(path, fmt.Errorf("panic in open: %v", r))
+		}
+		if err != nil && h.file != nil {
+			_ = h.file.Close() // as a rule bbolt has closed it already
+		}
+	}()
+	h.db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+		// With less than bbolt's interval of 50 ms it would not try even once.
+		Timeout:        max(time.Until(deadline), 51*time.Millisecond),
+		NoSync:         o.NoSync,
+		NoFreelistSync: true,
+		NoStatistics:   true,
+		FreelistType:   bbolt.FreelistMapType,
+		ReadOnly:       readOnly,
+		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(path, flag, mode)
+			h.file = f
+			return f, err
+		},
+	})
+	if err != nil {
+		err = openError(path, err)
+	}
+	return h, err
+}
+
+// openError sorts bbolt's errors: the lock, the system, and damage for the rest.
+func openError(path string, err error) error {
+	var inPath *fs.PathError
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("bolt: %w: %s is in use by another process or task", store.ErrLocked, path)
+	case errors.As(err, &inPath), errors.As(err, &errno):
+		return fmt.Errorf("bolt: open %s: %w", path, err)
+	}
+	return corrupt(path, err)
+}
+
+func corrupt(path string, cause error) error {
+	return fmt.Errorf("bolt: %w: %s: %w", store.ErrCorrupt, path, cause)
+}
+
+// isAt tells whether the path still leads to the open file.
+func (h handle) isAt(path string) bool {
+	opened, err := h.file.Stat()
+	if err != nil {
+		return false
+	}
+	found, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, found)
+}
+
+func (h handle) close() { _ = h.db.Close() }
+
+// verify checks the structure of the file if there is one, while no writer has
+// it open.
+func (o Options) verify(path string, deadline time.Time) (usage, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && info.Size() == 0) {
+		return usage{}, nil // bbolt will make it
+	}
+	if err != nil {
+		return usage{}, fmt.Errorf("bolt: %w", err)
+	}
+	h, err := o.lock(path, deadline, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage{}, nil // removed just now
+	}
+	if err != nil {
+		return usage{}, err
+	}
+	defer h.close()
+	u, err := verify(h.file)
+	if err != nil {
+		return usage{}, corrupt(path, err)
+	}
+	return u, nil
+}
+
+// whileLocked calls fn when no one has the file open, which is to exist. A file so damaged that
+// bbolt cannot open it is no one's.
+func (o Options) whileLocked(path string, fn func() error) error {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("bolt: %w", err)
+	}
+	h, err := o.lock(path, time.Now().Add(o.LockTimeout), true)
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return err
+	case err != nil:
+		return fn()
+	}
+	defer h.close()
+	if !h.isAt(path) {
+		return o.whileLocked(path, fn) // replaced while we waited
+	}
+	return fn()
+}
+
+// compact rewrites the file without its free pages, under the lock of the old
+// one. The new file takes the old one's place at once or not at all; a failure
+// leaves the old one, which is as good.
+func (o Options) compact(h handle, path string) {
+	tmp := path + compactSuffix
+	defer func() {
+		_ = recover() // the old file was checked: at worst it stays
+		_ = os.Remove(tmp)
+	}()
+	_ = os.Remove(tmp)
+	dst, err := o.lock(tmp, time.Now().Add(o.LockTimeout), false)
+	if err != nil {
+		return
+	}
+	const txSize = 32 << 20
+	err = bbolt.Compact(dst.db, h.db, txSize)
+	if err = errors.Join(err, dst.db.Sync(), dst.db.Close()); err != nil {
+		return
+	}
+	_ = os.Rename(tmp, path)
+}

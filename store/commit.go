@@ -1,0 +1,150 @@
+package store
+
+// Dirty tells whether the uncommitted layer holds anything to commit.
+func (l *Layered) Dirty() bool { return l.uncommitted.Len() > 0 }
+
+// StagedBytes is the memory of the uncommitted layer.
+func (l *Layered) StagedBytes() int { return l.uncommitted.Bytes() }
+
+// Prepare makes the uncommitted layer the committing one, which is returned to
+// be written to the changelog, and starts an empty uncommitted one. It panics if
+// a commit is in flight already. The set must not be used after Committed or
+// Abort.
+func (l *Layered) Prepare() *WriteSet {
+	if l.committing != nil {
+		panic("store: " + l.name + ": prepare while a commit is in flight")
+	}
+	l.committing = l.uncommitted
+	l.uncommitted = l.emptySet()
+	return l.committing
+}
+
+// Committed ends the commit in flight with success: the committing layer joins
+// the committed one. The offset is the changelog position behind its records;
+// negative if there is no changelog or nothing was written to it. It also
+// serves to move the position on, past control records, without a commit in
+// flight.
+func (l *Layered) Committed(offset int64) {
+	if l.committing != nil {
+		l.committed.Absorb(l.committing)
+		l.keepSpare(l.committing)
+		l.committing = nil
+	}
+	l.reach(offset)
+}
+
+// Abort ends the commit in flight without success: the committing layer is
+// dropped, and the uncommitted one with it since it was computed from it. The
+// caller reads the input again from the committed positions.
+func (l *Layered) Abort() {
+	l.committing = nil
+	l.UncommittedAbort()
+}
+
+// UncommittedAbort drops the uncommitted layer only.
+func (l *Layered) UncommittedAbort() {
+	l.uncommitted.reset()
+}
+
+// Offset is the changelog offset, exclusive, up to which the committed layers
+// and the backend hold the changelog; false if there is none, which means
+// nothing of it is held. 0 is a valid offset.
+func (l *Layered) Offset() (int64, bool) {
+	if l.offset == noOffset {
+		return 0, false
+	}
+	return l.offset, true
+}
+
+// reach moves the offset on; it never goes back.
+func (l *Layered) reach(offset int64) { l.offset = max(l.offset, offset) }
+
+// UnflushedBytes is the memory of the layers that the backend does not hold yet.
+func (l *Layered) UnflushedBytes() int {
+	n := l.committed.Bytes()
+	if l.flushing != nil {
+		n += l.flushing.Bytes()
+	}
+	return n
+}
+
+// BeginFlush turns the committed layer into a batch for Backend.Apply, which
+// may run on another goroutine; EndFlush must follow. It is false if a flush is
+// in flight already, or if the backend holds everything. A batch without
+// entries moves the backend's offset only.
+func (l *Layered) BeginFlush() (Batch, bool) {
+	if l.flushing != nil || l.closed {
+		return Batch{}, false
+	}
+	if l.committed.Len() == 0 && l.offset == l.flushed {
+		return Batch{}, false
+	}
+	l.flushing, l.committed = l.committed, NewWriteSet()
+	l.target = l.offset
+	return Batch{Entries: l.flushing.batch(), Offset: l.target}, true
+}
+
+// EndFlush tells how Apply ended. With nil the flushed layer is dropped, else it
+// goes back below the committed one and the next flush carries both.
+func (l *Layered) EndFlush(err error) {
+	if l.flushing == nil {
+		return
+	}
+	if err == nil {
+		l.flushed = l.target
+	} else {
+		l.flushing.Absorb(l.committed)
+		l.committed = l.flushing
+	}
+	l.flushing = nil
+}
+
+// RestorePut puts one record of the changelog into the committed layer, as its
+// newest write; a nil value deletes. Key and value are copied. Restored must
+// follow before the next BeginFlush.
+func (l *Layered) RestorePut(key, value []byte, ts int64) error {
+	if err := l.writable(key); err != nil {
+		return err
+	}
+	if value == nil {
+		l.committed.Delete(key, ts, nil)
+	} else {
+		l.committed.Put(key, value, ts, nil)
+	}
+	return nil
+}
+
+// Restored tells that the records below the offset have been put.
+func (l *Layered) Restored(offset int64) {
+	l.committed.Mark()
+	l.reach(offset)
+}
+
+// Restore puts entries read from the changelog, one per key, into the committed
+// layer as its newest writes, and moves the offset. The entries and their
+// buffers are the layer's from now on.
+func (l *Layered) Restore(entries []*Entry, offset int64) {
+	for _, e := range entries {
+		l.committed.adopt(e)
+	}
+	l.Restored(offset)
+}
+
+// emptySet returns the spare set, or a new one.
+func (l *Layered) emptySet() *WriteSet {
+	w := l.spare
+	l.spare = nil
+	if w == nil {
+		w = NewWriteSet()
+	}
+	return w
+}
+
+// keepSpare keeps an emptied set for the next commit interval, unless a burst
+// has made it larger than a usual one needs: clearing a map costs its capacity.
+func (l *Layered) keepSpare(w *WriteSet) {
+	const slack = 8
+	if w.lastLen*slack >= cap(w.order) {
+		l.spare = w
+	}
+}

@@ -1,0 +1,151 @@
+package store
+
+import "fmt"
+
+// Layered is one store of one task: write sets over a backend. The package
+// comment names the layers. It is used by one goroutine.
+type Layered struct {
+	name    string
+	backend Backend
+	closed  bool
+
+	uncommitted *WriteSet
+	committing  *WriteSet // nil: no commit in flight
+	committed   *WriteSet
+	flushing    *WriteSet // nil: no flush in flight
+
+	// Changelog offsets, exclusive, noOffset if there is none.
+	offset  int64 // reached by the committed layer
+	target  int64 // the backend will hold when the flush in flight ends
+	flushed int64 // the backend holds
+
+	spare *WriteSet // an emptied set, to become uncommitted
+	scans []*scan   // idle ones
+}
+
+const noOffset = -1
+
+// NewLayered returns the layers of a store over a backend, which it owns from
+// now on.
+func NewLayered(name string, backend Backend) *Layered {
+	l := &Layered{
+		name: name, backend: backend,
+		uncommitted: NewWriteSet(), committed: NewWriteSet(),
+		target: noOffset, flushed: noOffset,
+	}
+	if offset, ok := backend.Offset(); ok {
+		l.flushed = offset
+	}
+	l.offset = l.flushed
+	return l
+}
+
+// Name is the store's name.
+func (l *Layered) Name() string { return l.name }
+
+// Backend is the lowest layer. It lacks what the others hold.
+func (l *Layered) Backend() Backend { return l.backend }
+
+// Get appends the key's newest value to dst and returns it with its timestamp
+// in ms. If the key is absent or deleted, ok is false and value is dst.
+func (l *Layered) Get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
+	if err := l.usable(key); err != nil {
+		return dst, 0, false, err
+	}
+	if e := l.uncommitted.Get(key); e != nil {
+		return e.read(dst)
+	}
+	if l.committing != nil {
+		if e := l.committing.Get(key); e != nil {
+			return e.read(dst)
+		}
+	}
+	return l.getCommitted(dst, key)
+}
+
+// GetCommitted is Get for readers that must not see what may yet be undone: it
+// looks at the committed layers only.
+func (l *Layered) GetCommitted(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
+	if err := l.usable(key); err != nil {
+		return dst, 0, false, err
+	}
+	return l.getCommitted(dst, key)
+}
+
+func (l *Layered) getCommitted(dst, key []byte) ([]byte, int64, bool, error) {
+	if e := l.committed.Get(key); e != nil {
+		return e.read(dst)
+	}
+	if l.flushing != nil {
+		if e := l.flushing.Get(key); e != nil {
+			return e.read(dst)
+		}
+	}
+	return l.backend.Get(dst, key)
+}
+
+// read answers a Get from an entry.
+func (e *Entry) read(dst []byte) ([]byte, int64, bool, error) {
+	if e.Deleted {
+		return dst, 0, false, nil
+	}
+	return append(dst, e.Value...), e.Timestamp, true, nil
+}
+
+// Put writes to the uncommitted layer; ts is in ms. A nil value deletes. Key
+// and value are copied, headers must not be changed afterwards. The returned
+// entry belongs to the layer; it is valid until the next Rollback or Prepare.
+func (l *Layered) Put(key, value []byte, ts int64, headers []Header) (*Entry, error) {
+	if value == nil {
+		return l.Delete(key, ts, headers)
+	}
+	if err := l.writable(key); err != nil {
+		return nil, err
+	}
+	return l.uncommitted.Put(key, value, ts, headers), nil
+}
+
+// Delete leaves a tombstone in the uncommitted layer. See Put.
+func (l *Layered) Delete(key []byte, ts int64, headers []Header) (*Entry, error) {
+	if err := l.writable(key); err != nil {
+		return nil, err
+	}
+	return l.uncommitted.Delete(key, ts, headers), nil
+}
+
+// usable refuses nil keys, and everything after Close.
+func (l *Layered) usable(key []byte) error {
+	switch {
+	case l.closed:
+		return fmt.Errorf("%w: %s", ErrClosed, l.name)
+	case key == nil:
+		return fmt.Errorf("%w: %s", ErrNilKey, l.name)
+	}
+	return nil
+}
+
+func (l *Layered) writable(key []byte) error {
+	if len(key) > MaxKeySize {
+		return fmt.Errorf("%w: %s: %d bytes, at most %d", ErrKeyTooLarge, l.name, len(key), MaxKeySize)
+	}
+	return l.usable(key)
+}
+
+// Mark begins a step of the uncommitted layer.
+func (l *Layered) Mark() { l.uncommitted.Mark() }
+
+// Rollback undoes every write to the uncommitted layer since the last Mark, or
+// since Prepare if that is later.
+func (l *Layered) Rollback() { l.uncommitted.Rollback() }
+
+// Close drops all layers and closes the backend; what was not flushed comes
+// back from the changelog. No flush may be in flight. A second Close is a no-op.
+func (l *Layered) Close() error {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.uncommitted, l.committed = NewWriteSet(), NewWriteSet()
+	l.committing, l.flushing, l.spare = nil, nil, nil
+	return l.backend.Close()
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// WriteSet is the last write per key, in the order in which keys were first
+// touched. Steps (Mark, Rollback) make groups of writes atomic. It is used by
+// one goroutine.
+type WriteSet struct {
+	entries map[string]*Entry
+	order   []*Entry // first touch first
+	bytes   int
+
+	// index orders the entries by key. It is nil until the first scan.
+	index *btree.BTreeG[*Entry]
+	// version changes whenever an entry joins or leaves, so that cursors know
+	// when their position in the index is stale.
+	version uint64
+	lastLen int // keys before the last reset
+
+	undoLog
+	recycler
+}
+
+// NewWriteSet returns an empty set.
+func NewWriteSet() *WriteSet {
+	return &WriteSet{
+		entries: make(map[string]*Entry),
+		undoLog: undoLog{step: 1},
+	}
+}
+
+// Len is the number of keys, tombstones included.
+func (w *WriteSet) Len() int { return len(w.order) }
+
+// Bytes is roughly the memory the set holds: keys, values, headers and a fixed
+// overhead per entry.
+func (w *WriteSet) Bytes() int { return w.bytes }
+
+// Get returns the entry of the key, which may be a tombstone, or nil. The entry
+// is the set's own: only Aux may be changed.
+func (w *WriteSet) Get(key []byte) *Entry { return w.entries[string(key)] }
+
+// Put sets the key's value, timestamp in ms and headers, and returns the entry.
+// Key and value are copied; headers are kept as they are and must not be
+// changed afterwards. A nil value is stored as an empty one.
+func (w *WriteSet) Put(key, value []byte, ts int64, headers []Header) *Entry {
+	e := w.touch(key)
+	e.Value = append(e.Value[:0], value...)
+	e.Timestamp, e.Headers, e.Deleted = ts, headers, false
+	w.bytes += e.size()
+	return e
+}
+
+// Delete leaves a tombstone for the key, whether or not it was there, and
+// returns it. Arguments are treated as by Put.
+func (w *WriteSet) Delete(key []byte, ts int64, headers []Header) *Entry {
+	e := w.touch(key)
+	e.Value = e.Value[:0]
+	e.Timestamp, e.Headers, e.Deleted = ts, headers, true
+	w.bytes += e.size()
+	return e
+}
+
+// touch returns the key's entry, ready to be overwritten: its size is no longer
+// part of bytes, and what it held before the step is saved.
+func (w *WriteSet) touch(key []byte) *Entry {
+	if e := w.entries[string(key)]; e != nil {
+		w.bytes -= e.size()
+		if e.step != w.step {
+			w.save(e)
+		}
+		return e
+	}
+	e := w.take()
+	e.Key = string(key)
+	e.step = w.step
+	w.insert(e)
+	return e
+}
+
+func (w *WriteSet) insert(e *Entry) {
+	w.entries[e.Key] = e
+	w.order = append(w.order, e)
+	w.version++
+	if w.index != nil {
+		w.index.Set(e)
+	}
+}
+
+// Entries returns the entries in order of first touch, which is the order of
+// the changelog. The slice and the entries are owned by the set.
+func (w *WriteSet) Entries() []*Entry { return w.order }
+
+// Sorted returns the entries in ascending order of their keys. The slice is the
+// caller's, the entries are the set's.
+func (w *WriteSet) Sorted() []*Entry {
+	if w.index != nil {
+		return w.index.Items()
+	}
+	sorted := slices.Clone(w.order)
+	slices.SortFunc(sorted, compareKeys)
+	return sorted
+}
+
+// batch returns the entries in a slice of its own, sorted if that costs nothing.
+func (w *WriteSet) batch() []*Entry {
+	if w.index != nil {
+		return w.index.Items()
+	}
+	return slices.Clone(w.order)
+}
+
+// Absorb takes over all entries of newer; where both have a key, newer's wins.
+// Keys new to the set join its order at the end. It begins a new step, and
+// newer, its entries included, must not be used again.
+func (w *WriteSet) Absorb(newer *WriteSet) {
+	if len(w.order) == 0 {
+		version := max(w.version, newer.version) + 1
+		*w, *newer = *newer, *w
+		w.version = version
+	} else {
+		for _, e := range newer.order {
+			if !w.adopt(e) {
+				newer.release(e)
+			}
+		}
+	}
+	newer.reset()
+	w.Mark()
+}
+
+// adopt makes e the newest write of its key. It reports whether e itself is now
+// part of the set; otherwise its content was copied.
+func (w *WriteSet) adopt(e *Entry) bool {
+	old := w.entries[e.Key]
+	if old == nil {
+		e.step = 0 // of no step of this set
+		w.insert(e)
+		w.bytes += e.size()
+		return true
+	}
+	w.bytes -= old.size()
+	old.overwrite(e)
+	w.bytes += old.size()
+	return false
+}
+
+// overwrite gives e the content of newer, which keeps no claim on it.
+func (e *Entry) overwrite(newer *Entry) {
+	e.Timestamp, e.Headers = newer.Timestamp, newer.Headers
+	e.Deleted, e.Aux = newer.Deleted, newer.Aux
+	// A value that may lie inside newer has to be copied. A longer one changes
+	// hands if it does not fit.
+	if n := len(newer.Value); n <= inlineSize || n <= cap(e.Value) {
+		e.Value = append(e.Value[:0], newer.Value...)
+		return
+	}
+	e.Value, newer.Value = newer.Value, nil
+}
+
+// reset empties the set for another life. Entries that were moved elsewhere are
+// forgotten, entries that were released are used again.
+func (w *WriteSet) reset() {
+	w.lastLen = len(w.order)
+	clear(w.entries)
+	clear(w.order)
+	w.order = w.order[:0]
+	w.bytes = 0
+	w.index = nil
+	w.version++
+	w.Mark()
+}
