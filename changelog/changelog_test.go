@@ -20,7 +20,7 @@ func tombstone(key string, offset int64) changelog.Record {
 	return changelog.Record{Key: []byte(key), Timestamp: offset * 10, Offset: offset}
 }
 
-// contents is the store as "key=value@timestamp" in key order.
+// contents is the store as "key=value" in key order.
 func contents(t *testing.T, l *store.Layered) []string {
 	t.Helper()
 	var got []string

@@ -41,6 +41,9 @@ func (t *Task) Moved() bool {
 // Prepare forwards what the tables hold back and returns all that must become durable. The stores' uncommitted layers
 // become their committing layers; the caller ends those with Layered.Committed or Layered.Abort. The error, if any, is a
 // *RecordError, and the task is of no further use.
+//
+// A commit always names a position, though none may have moved: with the positions the broker checks that the task is
+// still this member's. Without one, a zombie could commit what its punctuations wrote.
 func (t *Task) Prepare() (Commit, error) {
 	if err := t.flushCaches(); err != nil {
 		return Commit{}, err
@@ -62,6 +65,10 @@ func (t *Task) Prepare() (Commit, error) {
 			Changelog: TopicPartition{Topic: t.spec.Stores[i].Changelog(t.opt.App), Partition: t.ID.Partition},
 			Set:       s.Prepare(),
 		})
+	}
+	if len(c.Positions) == 0 && !c.Empty() && len(t.inputs) > 0 {
+		in := t.inputs[0]
+		c.Positions = []Position{{TopicPartition: in.tp, Offset: in.prepared}}
 	}
 	return c, nil
 }

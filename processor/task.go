@@ -93,7 +93,8 @@ func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []S
 
 // bind builds the nodes from the leaves up, so that each finds its children bound. What Init of a user's processor
 // writes belongs to the first commit.
-func (t *Task) bind(starts []Start) error {
+func (t *Task) bind(starts []Start) (err error) {
+	defer recovered(&err)
 	t.mark()
 	bound := make([]any, len(t.spec.Nodes))
 	for i := len(t.spec.Nodes) - 1; i >= 0; i-- {

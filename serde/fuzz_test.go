@@ -51,9 +51,11 @@ func fuzzSerde[T any](f *testing.F, s serde.Serde[T], oneForm func(T) bool) {
 func always[T any](T) bool { return true }
 func never[T any](T) bool  { return false }
 
-func FuzzString(f *testing.F)  { fuzzSerde(f, serde.String, always) }
-func FuzzBytes(f *testing.F)   { fuzzSerde(f, serde.Bytes, always) }
-func FuzzInt32(f *testing.F)   { fuzzSerde(f, serde.Int32, always) }
-func FuzzInt64(f *testing.F)   { fuzzSerde(f, serde.Int64, always) }
-func FuzzFloat64(f *testing.F) { fuzzSerde(f, serde.Float64, func(v float64) bool { return !math.IsNaN(v) }) }
-func FuzzJSON(f *testing.F)    { fuzzSerde(f, serde.JSON[order](), never) }
+func FuzzString(f *testing.F) { fuzzSerde(f, serde.String, always) }
+func FuzzBytes(f *testing.F)  { fuzzSerde(f, serde.Bytes, always) }
+func FuzzInt32(f *testing.F)  { fuzzSerde(f, serde.Int32, always) }
+func FuzzInt64(f *testing.F)  { fuzzSerde(f, serde.Int64, always) }
+func FuzzFloat64(f *testing.F) {
+	fuzzSerde(f, serde.Float64, func(v float64) bool { return !math.IsNaN(v) })
+}
+func FuzzJSON(f *testing.F) { fuzzSerde(f, serde.JSON[order](), never) }

@@ -31,8 +31,8 @@ package serde
 // Serde turns values of one type into bytes and back.
 //
 // One Serde is used by all workers of an application at once, so its methods
-// must be safe for concurrent use. They must be pure: the same value always
-// gives the same bytes, or changelogs and rebuilt state would differ.
+// must be safe for concurrent use. Equal values should give equal bytes; equal
+// keys must.
 type Serde[T any] interface {
 	// Append appends the encoding of v to dst and returns the extended slice,
 	// which is never nil when the error is nil. It keeps no reference to dst

@@ -38,8 +38,8 @@ type KeyValue[K, V any] struct {
 
 var _ Declaration = (*KeyValue[string, string])(nil)
 
-// NewKeyValue declares a key-value store. Values that are nil byte slices count
-// as deletes, so a store of []byte cannot hold nil.
+// NewKeyValue declares a key-value store. A nil pointer or nil byte slice is no
+// value: as a key it is refused with ErrNilKey, to put one deletes.
 func NewKeyValue[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) *KeyValue[K, V] {
 	return &KeyValue[K, V]{name: name, keys: keys, values: values}
 }
@@ -69,15 +69,17 @@ func (s *KeyValue[K, V]) View(src Source) (*KeyValueView[K, V], error) {
 	return &KeyValueView[K, V]{
 		store: s, source: src, layers: l,
 		key: make([]byte, 0, 64), value: make([]byte, 0, 64),
-		nilKey: nilBytes[K](), nilValue: nilBytes[V](),
+		nilKey: nilTest[K](), nilValue: nilTest[V](),
 	}, nil
 }
 
-// nilBytes returns the test whether a value is a nil byte slice, or nil if the
-// type is no byte slice at all: serdes encode nil slices as empty ones.
-func nilBytes[T any]() func(T) bool {
-	if reflect.TypeFor[T]() != reflect.TypeFor[[]byte]() {
+// nilTest returns the test whether a value is a nil pointer or a nil byte slice,
+// which stand for null, or nil if the type is neither. Serdes do not tell: they
+// encode a nil slice as an empty one.
+func nilTest[T any]() func(T) bool {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer && t != reflect.TypeFor[[]byte]() {
 		return nil
 	}
-	return func(v T) bool { return any(v).([]byte) == nil }
+	return func(v T) bool { return reflect.ValueOf(v).IsNil() }
 }

@@ -1,6 +1,10 @@
 package runtime
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/millrace-streams/millrace/processor"
+)
 
 // deliver hands fetched batches to the stores that restore and to the tasks that run.
 func (w *Worker) deliver(events Events) {
@@ -16,7 +20,7 @@ func (w *Worker) deliver(events Events) {
 			}
 			continue
 		}
-		if t.work != nil {
+		if t.work != nil && t.reads(f.TopicPartition) {
 			t.work.Enqueue(f.TopicPartition, f.Records, f.Next, f.Bytes)
 		}
 	}
@@ -34,6 +38,12 @@ func (t *task) restoring(f Fetched) *openStore {
 		}
 	}
 	return nil
+}
+
+// reads reports whether the partition is an input: what comes of a changelog after its store is restored is not.
+func (t *task) reads(tp processor.TopicPartition) bool {
+	_, input := t.positions[tp]
+	return input
 }
 
 // restore adds a batch of the changelog to a store. While the disk is behind, the batch is not reported as consumed, so

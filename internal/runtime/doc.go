@@ -1,6 +1,6 @@
 // Package runtime holds the loop that every Millrace application runs. A [Worker] owns tasks and reads top to bottom:
 //
-//	poll -> settle -> lease -> deliver -> step* -> due? -> prepare -> commit -> flush -> release
+//	poll -> deliver -> settle -> lease -> step* -> due? -> prepare -> commit -> flush -> release
 //
 // The application runs it with the ports of internal/kafka and the real clock; the test driver and the simulator run the
 // same code with internal/sim and their own clock. The worker itself starts no goroutine: what must not hold up the loop

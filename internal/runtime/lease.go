@@ -49,20 +49,19 @@ func (t *task) unflushed() int {
 
 // lease takes granted, revoked and lost tasks, and the call to stop.
 func (w *Worker) lease(events Events) {
-	w.waiting = append(w.waiting, events.Granted...)
 	for _, id := range events.Lost {
-		w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
-		if t := w.task(id); t != nil {
+		w.stopWaiting(id)
+		if t := w.task(id); t != nil && !t.lost {
 			t.lost = true
 			w.drop(t)
 		}
 	}
+	w.waiting = append(w.waiting, events.Granted...)
 	for _, id := range events.Revoked {
-		if t := w.task(id); t != nil {
-			w.finish(t)
-		} else { // it waits for its previous life, and has done nothing yet
-			w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
+		if w.stopWaiting(id) { // its previous life is still closing, and it has done nothing yet
 			w.port.Release(id)
+		} else if t := w.task(id); t != nil {
+			w.finish(t)
 		}
 	}
 	if events.Fatal != nil {
@@ -71,6 +70,13 @@ func (w *Worker) lease(events Events) {
 		w.stop()
 	}
 	w.open()
+}
+
+// stopWaiting takes a granted task off the waiting list, and reports whether it was there.
+func (w *Worker) stopWaiting(id processor.TaskID) bool {
+	n := len(w.waiting)
+	w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
+	return len(w.waiting) < n
 }
 
 func (w *Worker) task(id processor.TaskID) *task {
@@ -132,7 +138,7 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 		return err
 	}
 	s := &openStore{changelog: c.TopicPartition, layers: store.NewLayered(c.Store, backend), from: from}
-	s.restoring = changelog.NewRestorer(s.layers, from, c.End)
+	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
 	w.readers[c.TopicPartition] = t
 	if !s.restoring.Done() {

@@ -34,7 +34,8 @@ type Reader interface {
 	Consumed(tp processor.TopicPartition, bytes int)
 }
 
-// Events is what Poll brings.
+// Events is what Poll brings. Leases are told in this order: a task in Lost and in Granted was lost and is granted anew; one
+// in Granted and in Revoked is to be given back at once. A port withdraws a grant that it has not delivered yet.
 type Events struct {
 	Granted []Lease            // tasks that are now this worker's
 	Revoked []processor.TaskID // tasks to finish: commit what is done, then Release
@@ -81,7 +82,7 @@ type Fetched struct {
 type FetchFailed struct {
 	processor.TopicPartition
 	Offset int64
-	Err    error // ErrOffsetOutOfRange, ErrUnknownTopic or another cause that a retry cannot help
+	Err    error // the port's own: what a retry cannot help
 }
 
 // CommitDone is the outcome of a commit.

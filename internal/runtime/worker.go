@@ -55,10 +55,10 @@ func (w *Worker) Turn(wait time.Duration) {
 	events := w.port.Poll(wait)
 	w.now = w.cfg.Now()
 
+	w.deliver(events) // before anything that starts a partition anew: these batches belong to the reading before
 	w.settle(events.Commit)
 	w.settleFlushes()
 	w.lease(events)
-	w.deliver(events)
 	w.step()
 	if w.due() {
 		w.commit()
@@ -71,8 +71,11 @@ func (w *Worker) Turn(wait time.Duration) {
 func (w *Worker) step() {
 	for range turnRounds {
 		idle := true
+		if w.full() {
+			return
+		}
 		for _, t := range w.tasks {
-			if !t.running() || w.full() {
+			if !t.running() {
 				continue
 			}
 			n, err := t.work.Run(w.now.UnixMilli(), roundRecords)
@@ -106,7 +109,7 @@ func (w *Worker) full() bool {
 func (w *Worker) Wait() time.Duration {
 	wait := longestWait
 	until := func(at time.Time) { wait = min(wait, max(0, at.Sub(w.now))) }
-	if w.stopping && w.inFlight == nil {
+	if w.due() {
 		return 0
 	}
 	for _, t := range w.tasks {

@@ -9,13 +9,14 @@
 // matched by name or by the tag `avro:"name"`), int to int32, long to int64,
 // float to float32, double to float64, string to string, bytes to []byte, an
 // enum to string, fixed to an array of bytes, ["null", x] to a pointer, and
-// other unions to map[string]any or to a type with FromAny and ToAny. Narrower
-// Go integers than the schema's are allowed but cut silently; a Go int given
-// to an Avro int is cut to 32 bits. A struct may leave out fields of the schema
-// to decode just a part of a record; Append then fails.
+// other unions to map[string]any with the branch's name as its key, or to a type
+// with FromAny and ToAny. Go integers narrower than the schema's are allowed but
+// values are cut silently, as is a Go int written as an Avro int. A struct may
+// leave out fields of the schema, to decode just a part of a record; Append then
+// fails.
 //
-// Two cautions. Maps are written in random order, so a schema with a map does
-// not suit keys. And a Go value that contains itself through pointers
+// Two cautions. Maps are written in random order, so equal values have different
+// bytes; a schema with a map does not suit keys. And a Go value that contains itself through pointers
 // overflows the stack when it is encoded, as with most encoders.
 //
 // Data is checked against the schema before it is decoded. Malformed or hostile
@@ -28,7 +29,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	hamba "github.com/hamba/avro/v2"
 
@@ -62,7 +62,7 @@ func New[T any](schema string) (serde.Serde[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("avro: %w for %s: %w", ErrSchema, typ, err)
 	}
-	return &codec[T]{name: "Avro " + typ.String(), schema: parsed, shape: shape}, nil
+	return &codec[T]{name: "Avro " + typ.String(), schema: parsed, shape: shape, api: newConfig()}, nil
 }
 
 // Must is New for schemas that are constants of the program, as in
@@ -84,42 +84,4 @@ func parse(schema string, typ reflect.Type) (parsed hamba.Schema, err error) {
 		return nil, err
 	}
 	return parsed, fits(parsed, typ)
-}
-
-type codec[T any] struct {
-	name     string
-	schema   hamba.Schema
-	shape    *shape
-	sessions sync.Pool // of *session
-}
-
-func (c *codec[T]) Append(dst []byte, v T) ([]byte, error) {
-	s := c.session()
-	out, err := s.encode(dst, c.schema, v)
-	if err != nil {
-		return nil, fmt.Errorf("avro: cannot encode %s: %w", c.name, err)
-	}
-	c.sessions.Put(s)
-	return out, nil
-}
-
-func (c *codec[T]) Decode(data []byte) (T, error) {
-	var v, zero T
-	s := c.session()
-	if err := s.scan.datum(c.shape, data); err != nil {
-		c.sessions.Put(s)
-		return zero, &serde.DecodeError{Type: c.name, Len: len(data), Err: err}
-	}
-	if err := s.decode(data, c.schema, &v); err != nil {
-		return zero, &serde.DecodeError{Type: c.name, Len: len(data), Err: err}
-	}
-	c.sessions.Put(s)
-	return v, nil
-}
-
-func (c *codec[T]) session() *session {
-	if s, ok := c.sessions.Get().(*session); ok {
-		return s
-	}
-	return newSession()
 }

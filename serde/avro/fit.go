@@ -114,6 +114,9 @@ func leaf(schema hamba.Schema, typ reflect.Type) error {
 		return misfit(schema, typ, "the library cannot decode into a big.Rat; use *big.Rat, or **big.Rat for a nullable one")
 	}
 	t := schema.Type()
+	if t == hamba.Fixed && typ.Kind() == reflect.Uint64 {
+		return misfit(schema, typ, "the library's codec is not safe for concurrent use; use [8]byte")
+	}
 	text := typ.Implements(textUnmarshalerType) || reflect.PointerTo(typ).Implements(textUnmarshalerType)
 	if text && (t == hamba.String || t == hamba.Enum) {
 		return nil // the type decides itself what text it takes

@@ -24,19 +24,18 @@ type scanner struct {
 	pos   int
 	depth int
 	empty int   // array items of no bytes so far
-	cuts  []int // where the content of each bytes value begins
+	cuts  []int // where the content of each string and bytes value begins
 }
 
-// datum checks all of data. It leaves s.cuts, valid until the next call, and
-// no reference to data.
-func (s *scanner) datum(sh *shape, data []byte) error {
-	*s = scanner{data: data, cuts: s.cuts[:0]}
-	err := s.value(sh)
-	s.data = nil
-	if err == nil && s.pos != len(data) {
+// datum checks all of the data.
+func (s *scanner) datum(sh *shape) error {
+	if err := s.value(sh); err != nil {
+		return err
+	}
+	if s.pos != len(s.data) {
 		return fmt.Errorf("%w: it ends at byte %d", ErrTrailing, s.pos)
 	}
-	return err
+	return nil
 }
 
 func (s *scanner) value(sh *shape) error {
@@ -53,10 +52,8 @@ func (s *scanner) value(sh *shape) error {
 		return err
 	case kindFixed:
 		return s.skip(int64(sh.size))
-	case kindString:
-		return s.text(false)
-	case kindBytes:
-		return s.text(true)
+	case kindText:
+		return s.text()
 	case kindEnum:
 		_, err := s.index(sh.size)
 		return err
@@ -135,7 +132,7 @@ func (s *scanner) items(sh *shape, count int64) error {
 	for range count {
 		before := s.pos
 		if sh.kind == kindMap {
-			if err := s.text(false); err != nil {
+			if err := s.text(); err != nil {
 				return err
 			}
 		}
@@ -160,7 +157,7 @@ func (s *scanner) boolean() error {
 }
 
 // text walks over a length and that many bytes, and cuts between the two.
-func (s *scanner) text(cut bool) error {
+func (s *scanner) text() error {
 	n, err := s.long()
 	if err != nil {
 		return err
@@ -168,7 +165,7 @@ func (s *scanner) text(cut bool) error {
 	if n < 0 {
 		return s.malformed("negative length")
 	}
-	if cut {
+	if n > 0 {
 		s.cuts = append(s.cuts, s.pos)
 	}
 	return s.skip(n)

@@ -23,8 +23,7 @@ const (
 	kindInt
 	kindLong
 	kindFixed // also float and double
-	kindString
-	kindBytes
+	kindText  // string and bytes
 	kindEnum
 	kindRecord
 	kindArray
@@ -39,8 +38,8 @@ var primitives = map[hamba.Type]shape{
 	hamba.Long:    {kind: kindLong},
 	hamba.Float:   {kind: kindFixed, size: 4},
 	hamba.Double:  {kind: kindFixed, size: 8},
-	hamba.String:  {kind: kindString},
-	hamba.Bytes:   {kind: kindBytes},
+	hamba.String:  {kind: kindText},
+	hamba.Bytes:   {kind: kindText},
 }
 
 // compile returns the shape of a schema. seen holds those of the schemas that

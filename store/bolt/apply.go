@@ -115,18 +115,31 @@ func (b *Backend) endApply() {
 	b.mu.Unlock()
 }
 
-// write is not db.Update: that one rolls back after a panic, for which it scans
-// the damaged file on a goroutine where nothing catches the next panic. A
-// transaction that panics is abandoned instead.
+// write is not db.Update: that one, after a panic, scans the damaged file on a
+// goroutine where nothing catches the next panic. Tx.Rollback does not.
 func (b *Backend) write(batch store.Batch) error {
 	tx, err := b.h.db.Begin(true)
 	if err != nil {
 		return err
 	}
+	done := false
+	defer func() {
+		if !done {
+			b.stuck = !rolledBack(tx)
+		}
+	}()
 	if err := fill(tx, batch); err != nil {
-		return errors.Join(err, tx.Rollback())
+		return err
 	}
-	return tx.Commit()
+	err = tx.Commit()
+	done = true // bbolt has rolled back if it failed
+	return err
+}
+
+// rolledBack reports whether the transaction could be ended.
+func rolledBack(tx *bbolt.Tx) (ok bool) {
+	defer func() { _ = recover() }()
+	return tx.Rollback() == nil
 }
 
 func fill(tx *bbolt.Tx, batch store.Batch) error {

@@ -28,7 +28,7 @@ type Backend struct {
 	applying bool
 	closed   bool
 	failed   error // set once the file has turned out damaged
-	stuck    bool  // a write transaction was abandoned: bbolt cannot close
+	stuck    bool  // written under writing: a write transaction could not be ended: bbolt cannot close
 	offset   int64 // -1: none
 	key      []byte
 }
@@ -157,7 +157,6 @@ func (b *Backend) caughtWrite(err *error, panicOnFault bool) {
 	if r := recover(); r != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.stuck = true
 		b.failed = corrupt(b.path, fmt.Errorf("panic: %v", r))
 		*err = b.failed
 	}
@@ -181,8 +180,8 @@ func (b *Backend) Close() error {
 	}
 	b.closed = true
 	if b.stuck {
-		// The abandoned transaction holds bbolt's locks. The mapping leaks;
-		// the file and its lock do not.
+		// The transaction holds bbolt's locks. The mapping leaks, and with it
+		// the file's lock until the process ends.
 		return b.h.file.Close()
 	}
 	b.endShared()

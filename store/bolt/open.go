@@ -14,8 +14,7 @@ import (
 	"github.com/millrace-streams/millrace/store"
 )
 
-// handle is an open bbolt database and the file below it. bbolt hides the file,
-// but after a panic closing it is the only safe way to free the lock.
+// handle is an open bbolt database and the file below it, which bbolt hides.
 type handle struct {
 	db   *bbolt.DB
 	file *os.File
@@ -67,6 +66,7 @@ func (o Options) lock(path string, deadline time.Time, readOnly bool) (h handle,
 		// With less than bbolt's interval of 50 ms it would not try even once.
 		Timeout:        max(time.Until(deadline), 51*time.Millisecond),
 		NoSync:         o.NoSync,
+		NoGrowSync:     o.NoSync,
 		NoFreelistSync: true,
 		NoStatistics:   true,
 		FreelistType:   bbolt.FreelistMapType,

@@ -1,0 +1,179 @@
+package millrace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace-streams/millrace/internal/kafka"
+	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/internal/statedir"
+	"github.com/millrace-streams/millrace/topology"
+)
+
+// App is an application: a topology and where it runs. It can be run once.
+type App struct {
+	topo *topology.Topology
+	cfg  Config
+	once sync.Once
+
+	mu      sync.Mutex
+	cluster *kafka.Cluster   // while it runs
+	placed  *topology.Layout // set before cluster
+}
+
+// ErrAlreadyRun is returned by a second Run.
+var ErrAlreadyRun = errors.New("millrace: the application has been run already")
+
+// New checks the configuration and returns an application that has not been started. The error, if any, wraps ErrConfig
+// and names every mistake.
+func New(topo *topology.Topology, cfg Config) (*App, error) {
+	if topo == nil {
+		return nil, fmt.Errorf("%w: no topology", ErrConfig)
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &App{topo: topo, cfg: cfg}, nil
+}
+
+// Run runs the application until ctx ends, then commits, leaves the group and returns nil. It returns an error when the
+// application cannot start (topics missing or not fitting each other, state directory in use, brokers out of reach) or
+// cannot go on: a *processor.RecordError names the record that the error policy does not let pass.
+func (a *App) Run(ctx context.Context) error {
+	err := ErrAlreadyRun
+	a.once.Do(func() { err = a.run(ctx) })
+	return err
+}
+
+func (a *App) run(ctx context.Context) (err error) {
+	dir, err := statedir.Open(a.cfg.StateDir, a.cfg.ApplicationID)
+	if err != nil {
+		return fmt.Errorf("millrace: %w", err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+
+	cluster, err := kafka.Open(ctx, a.kafkaConfig(dir.ProcessID))
+	if err != nil {
+		return fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+
+	layout, err := a.layout(ctx, cluster)
+	if err != nil {
+		return fmt.Errorf("millrace: %w", err)
+	}
+	a.placed = layout
+	a.running(cluster)
+	defer a.running(nil)
+	return a.work(ctx, cluster, layout)
+}
+
+// work joins the group and runs the workers. The first that fails stops them all, in order.
+func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology.Layout) error {
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ports, err := cluster.Start(serving, taskInfos(layout))
+	if err != nil {
+		return fmt.Errorf("millrace: join the group: %w", err)
+	}
+	hard, abandon := a.grace(serving)
+	defer abandon()
+
+	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
+	errs := make([]error, len(ports))
+	var workers sync.WaitGroup
+	for i, port := range ports {
+		worker := runtime.NewWorker(a.workerConfig(layout), port)
+		workers.Go(func() {
+			if errs[i] = worker.Run(hard); errs[i] != nil {
+				stop(errs[i])
+			}
+			if c, ok := port.(io.Closer); ok {
+				errs[i] = errors.Join(errs[i], c.Close())
+			}
+		})
+	}
+	workers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("millrace: stopped: %w", err)
+	}
+	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
+	return nil
+}
+
+// errShutdown is why a worker was abandoned.
+var errShutdown = errors.New("millrace: the orderly shutdown took too long; what was not committed will be processed again")
+
+// grace returns a context that outlives ctx by the shutdown timeout.
+func (a *App) grace(ctx context.Context) (context.Context, func()) {
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var timer *time.Timer
+	var mu sync.Mutex
+	unwatch := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer = time.AfterFunc(a.cfg.ShutdownTimeout, func() { cancel(errShutdown) })
+	})
+	return hard, func() {
+		unwatch()
+		mu.Lock()
+		defer mu.Unlock()
+		if timer != nil {
+			timer.Stop()
+		}
+		cancel(nil)
+	}
+}
+
+// layout places the topology on the cluster's topics and makes the internal ones.
+func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Layout, error) {
+	counts, err := cluster.PartitionCounts(ctx, a.topics())
+	if err != nil {
+		return nil, err
+	}
+	layout, err := a.topo.Layout(a.cfg.ApplicationID, counts, a.cfg.Errors.DeadLetterTopic)
+	if err != nil {
+		return nil, err
+	}
+	var create []kafka.NewTopic
+	for _, t := range layout.Create {
+		create = append(create, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
+	}
+	return layout, cluster.CreateTopics(ctx, create)
+}
+
+// topics names every topic of the application on the broker.
+func (a *App) topics() []string {
+	var names []string
+	for _, t := range append(a.topo.SourceTopics(), a.topo.SinkTopics()...) {
+		names = append(names, t.Physical(a.cfg.ApplicationID))
+	}
+	for _, spec := range a.topo.Specs() {
+		for _, s := range spec.Stores {
+			names = append(names, s.Changelog(a.cfg.ApplicationID))
+		}
+	}
+	if dead := a.cfg.Errors.DeadLetterTopic; dead != "" {
+		names = append(names, dead)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+	var infos []kafka.TaskInfo
+	for _, id := range layout.Tasks {
+		info := kafka.TaskInfo{ID: id, Inputs: layout.Inputs[id]}
+		for _, c := range layout.Changelogs[id] {
+			info.Changelogs = append(info.Changelogs, kafka.Changelog{Store: c.Store, TopicPartition: c.TopicPartition})
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}

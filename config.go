@@ -1,0 +1,166 @@
+package millrace
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/eos"
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/store/bolt"
+)
+
+// Guarantee is the processing guarantee of an application.
+type Guarantee = eos.Guarantee
+
+// The guarantees.
+const (
+	// ExactlyOnce commits outputs, changelogs and positions in one Kafka transaction. It is the default.
+	ExactlyOnce = eos.ExactlyOnce
+	// AtLeastOnce writes outputs and changelogs first and the positions afterwards: after a crash, records that were
+	// processed but not committed are processed again on top of what they left behind.
+	AtLeastOnce = eos.AtLeastOnce
+)
+
+// OffsetReset says where to start to read an input partition for which the group has no committed offset.
+type OffsetReset uint8
+
+// Where to start. Restoring a store never uses it.
+const (
+	Earliest OffsetReset = iota
+	Latest
+)
+
+// Config configures an application. ApplicationID and Brokers are needed; the zero value of everything else is a default.
+type Config struct {
+	// ApplicationID names the consumer group and prefixes the internal topics, the transactional ids and the folder of
+	// the state. All processes of an application use the same one. Kafka's rules for topic names apply.
+	ApplicationID string
+	// Brokers are host:port addresses to start from.
+	Brokers []string
+	// Configure, if set, changes the settings of every Kafka client that the application makes: TLS, SASL, dialer,
+	// client id, protocol version. It is called several times.
+	Configure func(*sarama.Config)
+
+	// StateDir is the folder for local state; default is "millrace" in the system's temporary folder. Give each process
+	// on a machine its own. What is lost here is restored from Kafka.
+	StateDir string
+	// Store is where keyed stores live: bolt.Opener{} (the default; files in StateDir) or memory.Opener{}.
+	Store store.Opener
+
+	// Guarantee is ExactlyOnce unless set.
+	Guarantee Guarantee
+	// CommitInterval is the longest time between commits while there is work; default 100 ms. Applications commit earlier
+	// when their input is drained or when much is staged.
+	CommitInterval time.Duration
+	// Workers is how many workers, each with a producer of its own, share the tasks of this process; default
+	// runtime.GOMAXPROCS. There are never more than tasks.
+	Workers int
+	// Errors says what happens to bad records; by default the application stops at one, except that null keys are skipped.
+	Errors processor.ErrorPolicy
+	// OffsetReset is Earliest unless set.
+	OffsetReset OffsetReset
+
+	// SessionTimeout is how long a process may be silent until others take its tasks; default 10 s.
+	SessionTimeout time.Duration
+	// TransactionTimeout is how long the broker keeps a silent transaction open; default 10 s.
+	TransactionTimeout time.Duration
+	// ShutdownTimeout bounds the orderly end of Run; default 30 s. After it, what is not committed is dropped.
+	ShutdownTimeout time.Duration
+	// Compression of produced batches: "none" (the default), "lz4", "zstd", "snappy" or "gzip".
+	Compression string
+
+	// StagedBytes bounds, for each worker, what is written but not committed; default 32 MiB. The double can be held
+	// while a commit is under way.
+	StagedBytes int
+	// FlushBytes is how much of a store is committed before it is written to its file; default 32 MiB.
+	FlushBytes int
+	// FlushInterval is how long a store goes without being written to its file; default 10 s. It bounds, with FlushBytes,
+	// the part of the changelog that is replayed after a crash.
+	FlushInterval time.Duration
+
+	// Logger is slog.Default() unless set. Nothing is ever written to standard output.
+	Logger *slog.Logger
+	// OnRestored, if set, is told of each store that was restored. It may be called from several goroutines.
+	OnRestored func(Restored)
+	// OnDropped, if set, is told of each bad record that Errors lets pass. It may be called from several goroutines.
+	OnDropped func(*processor.RecordError, processor.Action)
+}
+
+// Restored says how a store came back: Records were read from the changelog, from offset From up to To, not included.
+type Restored struct {
+	Task     processor.TaskID
+	Store    string
+	From, To int64
+	Records  int64
+}
+
+// ErrConfig is wrapped by what New returns for a Config that cannot work.
+var ErrConfig = errors.New("millrace: configuration")
+
+var legalID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
+
+func (c Config) withDefaults() Config {
+	set(&c.StateDir, filepath.Join(os.TempDir(), "millrace"))
+	set(&c.CommitInterval, 100*time.Millisecond)
+	set(&c.Workers, runtime.GOMAXPROCS(0))
+	set(&c.SessionTimeout, 10*time.Second)
+	set(&c.TransactionTimeout, 10*time.Second)
+	set(&c.ShutdownTimeout, 30*time.Second)
+	set(&c.Compression, "none")
+	set(&c.StagedBytes, 32<<20)
+	set(&c.FlushBytes, 32<<20)
+	set(&c.FlushInterval, 10*time.Second)
+	if c.Store == nil {
+		c.Store = bolt.Opener{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// set gives a field its default.
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate reports every mistake at once.
+func (c Config) validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+		}
+	}
+	check(legalID.MatchString(c.ApplicationID) && c.ApplicationID != "." && c.ApplicationID != "..",
+		"ApplicationID %q: want 1 to 200 letters, digits, '.', '_' or '-'", c.ApplicationID)
+	check(len(c.Brokers) > 0, "Brokers is empty: want host:port of at least one broker")
+	check(c.Guarantee <= AtLeastOnce, "Guarantee %d is unknown", c.Guarantee)
+	check(c.OffsetReset <= Latest, "OffsetReset %d is unknown", c.OffsetReset)
+	check(c.Workers > 0, "Workers is %d", c.Workers)
+	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout,
+		"TransactionTimeout": c.TransactionTimeout, "ShutdownTimeout": c.ShutdownTimeout, "FlushInterval": c.FlushInterval} {
+		check(d >= time.Millisecond, "%s is %v: want at least a millisecond", name, d)
+	}
+	check(c.StagedBytes > 0 && c.FlushBytes > 0, "StagedBytes and FlushBytes must be positive")
+	if err := c.Errors.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: Errors: %w", ErrConfig, err))
+	}
+	var codec sarama.CompressionCodec
+	if err := codec.UnmarshalText([]byte(c.Compression)); err != nil {
+		errs = append(errs, fmt.Errorf("%w: Compression %q: want none, lz4, zstd, snappy or gzip", ErrConfig, c.Compression))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,164 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// NewTopic is a topic to create. It gets the broker's default replication factor.
+type NewTopic struct {
+	Name       string
+	Partitions int32
+	Config     map[string]string
+}
+
+// createWait bounds the wait until a new topic is known everywhere.
+const createWait = 15 * time.Second
+
+// PartitionCounts returns how many partitions each of the topics has. A topic that does not exist is absent.
+func (c *Cluster) PartitionCounts(ctx context.Context, topics []string) (map[string]int32, error) {
+	counts := map[string]int32{}
+	if len(topics) == 0 {
+		return counts, nil
+	}
+	resp, err := c.describe(ctx, topics)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range resp.Topics {
+		switch t.Err {
+		case sarama.ErrNoError, sarama.ErrLeaderNotAvailable:
+			counts[t.Name] = int32(len(t.Partitions))
+		case sarama.ErrUnknownTopicOrPartition:
+		default:
+			return nil, fmt.Errorf("kafka: topic %q: %w", t.Name, t.Err)
+		}
+	}
+	return counts, nil
+}
+
+// describe asks any broker about topics, another one when there is no answer.
+func (c *Cluster) describe(ctx context.Context, topics []string) (*sarama.MetadataResponse, error) {
+	var last error
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		if any := c.control.LeastLoadedBroker(); any != nil {
+			var resp *sarama.MetadataResponse
+			if resp, last = any.GetMetadata(sarama.NewMetadataRequest(c.conf.Version, topics)); last == nil {
+				return resp, nil
+			}
+			_ = c.control.RefreshMetadata(topics...) // forgets a broker that does not answer
+		} else {
+			last = sarama.ErrOutOfBrokers
+		}
+		if wait == lastPause || !pause(ctx, wait) {
+			return nil, fmt.Errorf("kafka: metadata: %w", last)
+		}
+	}
+}
+
+// CreateTopics creates what does not exist and returns when all of it can be used. A topic that exists keeps its
+// configuration; with another number of partitions it is a *PartitionCountError.
+func (c *Cluster) CreateTopics(ctx context.Context, topics []NewTopic) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	admin, err := c.openAdmin()
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	for _, t := range topics {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("kafka: create topic %q: %w", t.Name, err)
+		}
+		detail := &sarama.TopicDetail{NumPartitions: t.Partitions, ReplicationFactor: -1, ConfigEntries: map[string]*string{}}
+		for k, v := range t.Config {
+			detail.ConfigEntries[k] = &v
+		}
+		if err := admin.CreateTopic(t.Name, detail, false); err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+			return fmt.Errorf("kafka: create topic %q: %w", t.Name, err)
+		}
+	}
+	return c.created(ctx, topics)
+}
+
+// openAdmin makes a client of its own for a few calls at the start: the control client asks for chosen topics only, and
+// without one it would never learn which broker is the controller.
+func (c *Cluster) openAdmin() (sarama.ClusterAdmin, error) {
+	conf := *c.conf
+	conf.Metadata.Full = true
+	admin, err := sarama.NewClusterAdmin(c.cfg.Brokers, &conf)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	return admin, nil
+}
+
+// created waits until all topics are known and led, and checks their partition counts.
+func (c *Cluster) created(ctx context.Context, topics []NewTopic) error {
+	names := make([]string, len(topics))
+	for i, t := range topics {
+		names[i] = t.Name
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, createWait, fmt.Errorf("kafka: topics %v are not ready", names))
+	defer cancel()
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		resp, err := c.describe(ctx, names)
+		if err != nil {
+			return err
+		}
+		if counts, led := leaders(resp); led {
+			for _, t := range topics {
+				if counts[t.Name] != t.Partitions {
+					return &PartitionCountError{Topic: t.Name, Want: t.Partitions, Have: counts[t.Name]}
+				}
+			}
+			return c.control.RefreshMetadata(names...)
+		}
+		if !pause(ctx, wait) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// leaders returns the partition counts, and whether every partition has a leader.
+func leaders(resp *sarama.MetadataResponse) (map[string]int32, bool) {
+	counts, led := map[string]int32{}, true
+	for _, t := range resp.Topics {
+		led = led && t.Err == sarama.ErrNoError
+		counts[t.Name] = int32(len(t.Partitions))
+		for _, p := range t.Partitions {
+			led = led && p.Err == sarama.ErrNoError && p.Leader >= 0
+		}
+	}
+	return counts, led
+}
+
+// CheckChangelogs logs a warning for each of the topics that Kafka does not compact: their records would be deleted by
+// age, and a store restored from them would be incomplete.
+func (c *Cluster) CheckChangelogs(topics []string) error {
+	admin, err := c.openAdmin()
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	for _, t := range topics {
+		entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: t, ConfigNames: []string{"cleanup.policy"}})
+		if err != nil {
+			return fmt.Errorf("kafka: configuration of topic %q: %w", t, err)
+		}
+		for _, e := range entries {
+			if e.Name == "cleanup.policy" && !slices.Contains(strings.Split(e.Value, ","), "compact") {
+				c.cfg.Logger.Warn("a changelog is not compacted: its records will be deleted by age or size, and the store cannot be restored in full",
+					"topic", t, "cleanup.policy", e.Value)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package kafka
+
+import (
+	"math"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
+)
+
+// Bytes that a record takes on the wire beside keys and values, estimated from above.
+const (
+	recordOverhead = 16
+	headerOverhead = 8
+	batchOverhead  = 70
+)
+
+// latest is the last millisecond that sarama can write, in the year 2262. It cannot write what is before 1970 either.
+const latest = math.MaxInt64 / int64(time.Millisecond)
+
+// plan is a commit's records in batches, by partition. It is used again for the next commit.
+type plan struct {
+	batchBytes int
+	slab       []sarama.Record
+	topics     map[string]*topicPlan
+	parts      []*part // of this commit, in the order in which they were first touched
+	last       *topicPlan
+}
+
+type topicPlan struct {
+	name  string
+	parts map[int32]*part
+}
+
+// part is what a commit writes to one partition.
+type part struct {
+	processor.TopicPartition
+	records []*sarama.Record
+	cuts    []cut
+	batches []*sarama.RecordBatch // not acknowledged; the first is the one to send
+	end     int64                 // behind the last acknowledged record
+	used    bool
+}
+
+// cut is where a batch begins.
+type cut struct {
+	record     int
+	bytes      int
+	first, max int64 // timestamps
+}
+
+func newPlan(batchBytes int) *plan {
+	return &plan{batchBytes: batchBytes, topics: map[string]*topicPlan{}}
+}
+
+// fill takes the records of a commit. They must not change until clear.
+func (p *plan) fill(c *processor.Commit) {
+	n := len(c.Records)
+	for _, w := range c.Writes {
+		n += w.Set.Len()
+	}
+	if cap(p.slab) < n {
+		p.slab = make([]sarama.Record, 0, n+n/4)
+	}
+	for i := range c.Records {
+		r := &c.Records[i]
+		p.add(p.part(r.Topic, r.Partition), r.Key, r.Value, r.Timestamp, r.Headers)
+	}
+	for _, w := range c.Writes {
+		part := p.part(w.Changelog.Topic, w.Changelog.Partition)
+		for _, e := range w.Set.Entries() {
+			p.add(part, e.KeyBytes(), mirrored(e), e.Timestamp, e.Headers)
+		}
+	}
+}
+
+// mirrored returns an entry's value as the changelog has it: a tombstone for what is deleted, never one for what is empty.
+func mirrored(e *store.Entry) []byte {
+	switch {
+	case e.Deleted:
+		return nil
+	case e.Value == nil:
+		return []byte{}
+	}
+	return e.Value
+}
+
+func (p *plan) part(topic string, partition int32) *part {
+	t := p.last
+	if t == nil || t.name != topic {
+		if t = p.topics[topic]; t == nil {
+			t = &topicPlan{name: topic, parts: map[int32]*part{}}
+			p.topics[topic] = t
+		}
+		p.last = t
+	}
+	x := t.parts[partition]
+	if x == nil {
+		x = &part{TopicPartition: processor.TopicPartition{Topic: topic, Partition: partition}}
+		t.parts[partition] = x
+	}
+	if !x.used {
+		x.used = true
+		p.parts = append(p.parts, x)
+	}
+	return x
+}
+
+func (p *plan) add(x *part, key, value []byte, ts int64, headers []processor.Header) {
+	size := len(key) + len(value) + recordOverhead
+	for i := range headers {
+		size += len(headers[i].Key) + len(headers[i].Value) + headerOverhead
+	}
+	ts = min(max(ts, 0), latest)
+	if n := len(x.cuts); n == 0 || x.cuts[n-1].bytes+size > p.batchBytes {
+		x.cuts = append(x.cuts, cut{record: len(x.records), bytes: batchOverhead, first: ts, max: ts})
+	}
+	c := &x.cuts[len(x.cuts)-1]
+	c.bytes += size
+	c.max = max(c.max, ts)
+	p.slab = append(p.slab, sarama.Record{
+		Key: key, Value: value, OffsetDelta: int64(len(x.records) - c.record), TimestampDelta: time.Duration(ts-c.first) * time.Millisecond,
+	})
+	r := &p.slab[len(p.slab)-1]
+	if len(headers) > 0 {
+		r.Headers = recordHeaders(headers)
+	}
+	x.records = append(x.records, r)
+}
+
+func recordHeaders(headers []processor.Header) []*sarama.RecordHeader {
+	hs := make([]sarama.RecordHeader, len(headers))
+	refs := make([]*sarama.RecordHeader, len(headers))
+	for i, h := range headers {
+		hs[i] = sarama.RecordHeader{Key: []byte(h.Key), Value: h.Value}
+		refs[i] = &hs[i]
+	}
+	return refs
+}
+
+// producer is what a batch says about who wrote it. The zero sequence map begins each epoch.
+type producer struct {
+	id            int64
+	epoch         int16
+	transactional bool
+	next          map[processor.TopicPartition]int32
+}
+
+// plain is a producer that is neither idempotent nor transactional.
+func plainProducer() *producer { return &producer{id: -1, epoch: -1} }
+
+// sequence takes the next n sequence numbers of a partition and returns the first. They wrap as Kafka's do.
+func (p *producer) sequence(tp processor.TopicPartition, n int) int32 {
+	if p.id < 0 {
+		return -1
+	}
+	first := p.next[tp]
+	p.next[tp] = int32((int64(first) + int64(n)) & math.MaxInt32)
+	return first
+}
+
+// seal cuts the batches and numbers them.
+func (p *plan) seal(by *producer, codec sarama.CompressionCodec) {
+	for _, x := range p.parts {
+		for i, c := range x.cuts {
+			to := len(x.records)
+			if i+1 < len(x.cuts) {
+				to = x.cuts[i+1].record
+			}
+			x.batches = append(x.batches, &sarama.RecordBatch{
+				Version: 2, Codec: codec, CompressionLevel: sarama.CompressionLevelDefault,
+				FirstTimestamp: time.UnixMilli(c.first), MaxTimestamp: time.UnixMilli(c.max),
+				ProducerID: by.id, ProducerEpoch: by.epoch, IsTransactional: by.transactional,
+				FirstSequence: by.sequence(x.TopicPartition, to-c.record),
+				Records:       x.records[c.record:to], LastOffsetDelta: int32(to - c.record - 1),
+			})
+		}
+	}
+}
+
+// clear forgets the commit, and every reference to its bytes.
+func (p *plan) clear() {
+	clear(p.slab)
+	p.slab = p.slab[:0]
+	for _, x := range p.parts {
+		clear(x.records)
+		clear(x.batches)
+		x.records, x.batches, x.cuts = x.records[:0], x.batches[:0], x.cuts[:0]
+		x.end, x.used = 0, false
+	}
+	p.parts = p.parts[:0]
+}

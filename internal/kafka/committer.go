@@ -1,0 +1,148 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/eos"
+	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/processor"
+)
+
+// committer makes one worker's commits durable, one after the other, in a goroutine of its own. It makes the calls that
+// package eos asks for.
+type committer struct {
+	cluster *Cluster
+	port    *Port
+	log     *slog.Logger
+	id      string // transactional id, empty under at-least-once
+	work    chan job
+
+	// The rest is the goroutine's own.
+	tx       eos.Transaction
+	lines    *lines
+	producer *producer
+	plan     *plan
+	sealed   bool // the plan's batches have their sequence numbers
+	job      job
+	asked    bool      // EndTxn has been sent
+	unknown  time.Time // since when a topic of this commit is unknown, zero if none is
+}
+
+// job is a commit, and the number of losses that its worker had known when it began.
+type job struct {
+	commit processor.Commit
+	losses int64
+}
+
+func newCommitter(c *Cluster, p *Port) *committer {
+	id := c.transactionalID(p.worker)
+	return &committer{
+		cluster: c, port: p, id: id, log: c.cfg.Logger.With("worker", p.worker), work: make(chan job, 1),
+		tx: eos.Transaction{Guarantee: c.cfg.Guarantee}, lines: newLines(c.conf), producer: plainProducer(), plan: newPlan(c.cfg.BatchBytes),
+	}
+}
+
+// run aborts what a predecessor of the same transactional id left open, then makes commits until the cluster is closed.
+func (k *committer) run() {
+	defer k.lines.close()
+	ctx := k.cluster.ctx
+	if k.id != "" {
+		k.tx.Fence()
+		k.drive(ctx)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case k.job = <-k.work:
+			k.commit(ctx)
+		}
+	}
+}
+
+// commit drives one commit to its end and tells the worker.
+func (k *committer) commit(ctx context.Context) {
+	k.plan.fill(&k.job.commit)
+	k.sealed, k.asked, k.unknown = false, false, time.Time{}
+	k.tx.Begin(&k.job.commit)
+	k.drive(ctx)
+	done := &runtime.CommitDone{Result: k.tx.Result()}
+	if done.Outcome == eos.Committed {
+		done.Ends = k.ends(ctx)
+	}
+	k.plan.clear()
+	k.job = job{}
+	k.port.post(func(e *runtime.Events) { e.Commit = done })
+}
+
+// drive makes call after call until there is none left.
+func (k *committer) drive(ctx context.Context) {
+	for tries := 0; ; tries++ {
+		call := k.tx.Next()
+		if call.Kind == eos.Done {
+			return
+		}
+		if !pause(ctx, call.Delay) {
+			k.tx.Cancel(ErrClosed)
+			return
+		}
+		verdict, err := k.make(call.Kind)
+		k.report(call.Kind, verdict, err)
+		k.tx.Answer(verdict, err)
+	}
+}
+
+func (k *committer) report(kind eos.Kind, v eos.Verdict, err error) {
+	switch v {
+	case eos.Retry, eos.NoAnswer:
+		k.log.Debug("a call of a commit has to be made again", "call", callNames[kind], "error", err)
+	case eos.Lost:
+		k.log.Warn("a transaction is lost", "call", callNames[kind], "error", err)
+	}
+}
+
+var callNames = map[eos.Kind]string{
+	eos.InitProducer: "InitProducerId", eos.AddPartitions: "AddPartitionsToTxn", eos.Produce: "Produce",
+	eos.AddOffsets: "AddOffsetsToTxn", eos.CommitOffsets: "commit of offsets", eos.EndCommit: "EndTxn",
+}
+
+// make makes one call.
+func (k *committer) make(kind eos.Kind) (eos.Verdict, error) {
+	switch kind {
+	case eos.InitProducer:
+		err := k.initProducer()
+		return judge(kind, err), err
+	case eos.AddPartitions:
+		return k.addPartitions()
+	case eos.Produce:
+		return k.produce()
+	case eos.AddOffsets:
+		err := k.addOffsets()
+		return judge(kind, err), err
+	case eos.CommitOffsets:
+		return k.commitOffsets()
+	case eos.EndCommit:
+		return k.endCommit()
+	}
+	return eos.Broken, errors.New("kafka: unknown call")
+}
+
+// bounded turns a retry because of an unknown topic into a failure when the topic has been unknown for too long.
+func (k *committer) bounded(tp processor.TopicPartition, v eos.Verdict, err error) (eos.Verdict, error) {
+	if code, _ := refusal(err); code != sarama.ErrUnknownTopicOrPartition {
+		return v, err
+	}
+	if k.unknown.IsZero() {
+		k.unknown = time.Now()
+	}
+	// A transaction that times out in the meantime would start over, and never learn.
+	if time.Since(k.unknown) >= min(k.cluster.cfg.UnknownTopicAfter, k.cluster.cfg.TransactionTimeout/2) {
+		return eos.Broken, &UnknownTopicError{tp}
+	}
+	return v, err
+}

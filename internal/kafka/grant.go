@@ -1,0 +1,139 @@
+package kafka
+
+import (
+	"errors"
+	"time"
+
+	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/processor"
+)
+
+// find looks up where the partitions of leases stand, and grants each lease as soon as all of its partitions are known. It
+// tries again until every lease is granted or has ended.
+func (g *group) find(leases []*lease) {
+	ctx := g.cluster.ctx
+	began := time.Now()
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		if leases = g.stillLooking(leases); len(leases) == 0 {
+			return
+		}
+		later, err := g.findOnce(leases, time.Since(began))
+		if err != nil {
+			g.fail(err)
+			return
+		}
+		if leases = later; len(leases) > 0 && !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// findOnce asks once, and returns the leases to try again. An error is one that no retry can help.
+//
+// The committed positions come first. They are stable ones: as long as a transaction of the task's former owner is open
+// that holds its positions, the answer is an error. So what that owner has written to the changelogs is decided, and
+// complete, when their ends are asked for.
+func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, err error) {
+	var inputs []processor.TopicPartition
+	for _, l := range leases {
+		inputs = append(inputs, l.task.Inputs...)
+	}
+	positions, err := g.cluster.committedOffsets(inputs)
+	if err != nil {
+		g.cluster.cfg.Logger.Debug("committed offsets cannot be had yet", "error", err)
+		return leases, g.hopeless(leases[0].task, err, since)
+	}
+	var ready []*lease
+	var all []processor.TopicPartition
+	for _, l := range leases {
+		if err := unsettled(l.task, positions); err != nil {
+			later = append(later, l)
+			if err := g.hopeless(l.task, err, since); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		ready = append(ready, l)
+		all = append(all, l.task.partitions()...)
+	}
+	logs, failed := g.cluster.ranges(all)
+	for tp, err := range failed {
+		if err := g.cluster.hopeless(tp, err, since); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range ready {
+		granted, ok, err := g.describe(l.task, positions, logs)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			g.grant(l, granted)
+		default:
+			later = append(later, l)
+		}
+	}
+	return later, nil
+}
+
+// hopeless returns the error to give up with, nil if it is worth another try.
+func (g *group) hopeless(t *TaskInfo, err error, since time.Duration) error {
+	var at processor.TopicPartition
+	if len(t.Inputs) > 0 {
+		at = t.Inputs[0]
+	}
+	var one *PartitionError
+	if errors.As(err, &one) {
+		at = one.TopicPartition
+	}
+	return g.cluster.hopeless(at, err, since)
+}
+
+// unsettled returns why a committed position of the task is not known, nil if all are.
+func unsettled(t *TaskInfo, positions map[processor.TopicPartition]committed) error {
+	for _, tp := range t.Inputs {
+		if err := positions[tp].err; err != nil {
+			return &PartitionError{TopicPartition: tp, Err: err}
+		}
+	}
+	return nil
+}
+
+// describe makes the lease of a task. ok is false when a log could not be asked.
+func (g *group) describe(t *TaskInfo, positions map[processor.TopicPartition]committed, logs map[processor.TopicPartition]Range) (l runtime.Lease, ok bool, err error) {
+	l.Task = t.ID
+	for _, tp := range t.Inputs {
+		log, known := logs[tp]
+		if !known {
+			return l, false, nil
+		}
+		in := runtime.Input{TopicPartition: tp, Offset: positions[tp].offset, Metadata: positions[tp].metadata}
+		switch {
+		case in.Offset >= 0 && in.Offset < log.Start:
+			return l, false, &CommittedLostError{TopicPartition: tp, Committed: in.Offset, Start: log.Start}
+		case in.Offset < 0 && g.cluster.cfg.OffsetReset == Latest:
+			in.Offset = log.End
+		case in.Offset < 0:
+			in.Offset = log.Start
+		}
+		l.Inputs = append(l.Inputs, in)
+	}
+	for _, c := range t.Changelogs {
+		log, known := logs[c.TopicPartition]
+		if !known {
+			return l, false, nil
+		}
+		l.Changelogs = append(l.Changelogs, runtime.Changelog{TopicPartition: c.TopicPartition, Store: c.Store, Start: log.Start, End: log.End})
+	}
+	return l, true, nil
+}
+
+// partitions returns all that the task reads.
+func (t *TaskInfo) partitions() []processor.TopicPartition {
+	var all []processor.TopicPartition
+	all = append(all, t.Inputs...)
+	for _, c := range t.Changelogs {
+		all = append(all, c.TopicPartition)
+	}
+	return all
+}

@@ -1,0 +1,277 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/processor"
+)
+
+// group is this process's membership in the consumer group. sarama keeps it alive and rebalances; a claim of sarama's is a
+// lease and nothing else: it is paused as it starts.
+//
+// Leases come and go as the group's assignments say (strategy.OnAssignment). A claim that sarama ends stays until its
+// lease is released, for until then this process does not join the next generation, in which others get the task.
+type group struct {
+	cluster *Cluster
+	tasks   *taskTable
+	ports   []*Port
+
+	client  sarama.Client
+	dialer  *dialer
+	members sarama.ConsumerGroup
+	leaving atomic.Bool
+
+	mu         sync.Mutex
+	leases     map[processor.TaskID]*lease
+	lastWorker map[processor.TaskID]int
+	session    sarama.ConsumerGroupSession // nil while there is none
+	last       member                      // of the latest session
+	stopping   bool
+	isDrained  bool
+	drained    chan struct{} // closed when stopping and no lease is left
+}
+
+// member names this process's membership in one generation.
+type member struct {
+	id         string
+	generation int32
+	instance   *string
+}
+
+// leaveWait bounds the wait for what should be over at once when a process leaves.
+const leaveWait = 3 * time.Second
+
+func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
+	g := &group{
+		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports,
+		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, drained: make(chan struct{}),
+	}
+	conf := c.cfg.membership(&strategy{g})
+	g.dialer = useDialer(c.ctx, conf, retryPause)
+	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
+		if g.leaving.Load() {
+			return 0
+		}
+		return retryPause
+	}
+	var err error
+	if g.client, err = sarama.NewClient(c.cfg.Brokers, conf); err != nil {
+		g.dialer.end()
+		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
+	}
+	if g.members, err = sarama.NewConsumerGroupFromClient(c.cfg.App, g.client); err != nil {
+		g.dialer.end()
+		return nil, errors.Join(fmt.Errorf("kafka: group %q: %w", c.cfg.App, err), g.client.Close())
+	}
+	return g, nil
+}
+
+// run is a member of the group until ctx ends and all leases are released, or the cluster is closed.
+func (g *group) run(ctx context.Context) {
+	joined, leave := context.WithCancel(g.cluster.ctx)
+	defer leave()
+	consumed := make(chan struct{})
+	g.cluster.work.Go(g.logErrors)
+	g.cluster.work.Go(func() { g.watchPartitions(joined) })
+	g.cluster.work.Go(func() {
+		defer close(consumed)
+		g.consume(joined)
+	})
+	select {
+	case <-ctx.Done():
+		g.stop()
+		select {
+		case <-g.drained:
+		case <-g.cluster.ctx.Done():
+		}
+	case <-g.cluster.ctx.Done():
+		g.stop()
+	}
+	g.leaving.Store(true)
+	leave()
+	select {
+	case <-consumed:
+	case <-time.After(leaveWait): // it hangs in a request: others may take long to join
+		g.dialer.end()
+		<-consumed
+	}
+	g.depart()
+	if err := g.members.Close(); err != nil {
+		g.cluster.cfg.Logger.Debug("closing the group", "error", err)
+	}
+	g.dialer.end()
+	_ = g.client.Close() // it may be closed already
+}
+
+// consume joins the group again whenever a membership ends.
+func (g *group) consume(ctx context.Context) {
+	topics := slices.Sorted(maps.Keys(g.tasks.topics))
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		began := time.Now()
+		err := g.members.Consume(ctx, topics, handler{g})
+		g.lose()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, sarama.ErrFencedInstancedId):
+			g.fail(fmt.Errorf("%w: %q in group %q: give every process a state directory of its own", ErrInstanceFenced, g.cluster.cfg.ProcessID, g.cluster.cfg.App))
+			return
+		case len(topics) == 0:
+			return
+		}
+		g.cluster.cfg.Logger.Warn("membership in the group has ended, joining again", "error", err)
+		if time.Since(began) > g.cluster.cfg.SessionTimeout {
+			wait = firstPause
+		}
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// membership returns what a commit of offsets has to name. ok is false when this process is no member.
+func (g *group) membership() (m member, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.session == nil || g.session.Context().Err() != nil {
+		return member{}, false
+	}
+	return g.member(), true
+}
+
+func (g *group) member() member {
+	m := member{id: g.session.MemberID(), generation: g.session.GenerationID()}
+	if id := g.cluster.cfg.ProcessID; id != "" {
+		m.instance = &id
+	}
+	return m
+}
+
+// depart leaves the group, so that others take over at once. sarama does not do so for static members.
+func (g *group) depart() {
+	g.mu.Lock()
+	m := g.last
+	g.mu.Unlock()
+	if m.id == "" {
+		return
+	}
+	left := make(chan error, 1)
+	go func() { left <- g.sendLeave(m) }()
+	select {
+	case err := <-left:
+		if err != nil {
+			g.cluster.cfg.Logger.Warn("leaving the group failed; others take over when the session times out", "error", err)
+		}
+	case <-time.After(leaveWait):
+		g.cluster.dialer.end() // the process is going away: nothing else is under way
+		<-left
+	}
+}
+
+func (g *group) sendLeave(m member) error {
+	reason := "the process is stopping"
+	for tries := 0; ; tries++ {
+		coordinator, err := g.cluster.control.Coordinator(g.cluster.cfg.App)
+		if err != nil {
+			return err
+		}
+		b, err := g.cluster.admin.to(coordinator.Addr())
+		if err != nil {
+			return err
+		}
+		resp, err := b.LeaveGroup(&sarama.LeaveGroupRequest{
+			Version: 5, GroupId: g.cluster.cfg.App, Members: []sarama.MemberIdentity{{MemberId: m.id, GroupInstanceId: m.instance, Reason: &reason}},
+		})
+		if err != nil {
+			g.cluster.admin.drop(b)
+		} else if err = code(resp.Err); err == nil {
+			return nil // a member that is unknown by now has left as well
+		}
+		if tries == 3 {
+			return err
+		}
+		_ = g.cluster.control.RefreshCoordinator(g.cluster.cfg.App)
+	}
+}
+
+// logErrors drains what sarama reports beside the return values.
+func (g *group) logErrors() {
+	for err := range g.members.Errors() {
+		g.cluster.cfg.Logger.Debug("group", "error", err)
+	}
+}
+
+// watchPartitions ends the application when an input topic grows: the keys of its records have moved to other partitions,
+// and nobody would read the new ones.
+func (g *group) watchPartitions(ctx context.Context) {
+	for pause(ctx, metadataAge) {
+		for topic, want := range g.tasks.topics {
+			have, err := g.cluster.control.Partitions(topic)
+			if err == nil && int32(len(have)) > want {
+				g.fail(&PartitionCountError{Topic: topic, Want: want, Have: int32(len(have))})
+				return
+			}
+		}
+	}
+}
+
+// handler is what sarama calls.
+type handler struct{ group *group }
+
+// Setup implements sarama.ConsumerGroupHandler: a membership has begun.
+func (h handler) Setup(s sarama.ConsumerGroupSession) error {
+	g := h.group
+	g.mu.Lock()
+	g.session = s
+	g.last = g.member()
+	g.mu.Unlock()
+	g.cluster.cfg.Logger.Info("joined the group", "member", s.MemberID(), "generation", s.GenerationID())
+	return nil
+}
+
+// Cleanup implements sarama.ConsumerGroupHandler.
+func (h handler) Cleanup(sarama.ConsumerGroupSession) error { return nil }
+
+// ConsumeClaim implements sarama.ConsumerGroupHandler. It returns when the claim has been revoked and its lease released,
+// or the membership has ended. Returning earlier would end the membership.
+func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	g := h.group
+	g.members.Pause(map[string][]int32{claim.Topic(): {claim.Partition()}})
+	done := s.Context().Done()
+	for open := true; open; {
+		select {
+		case _, open = <-claim.Messages():
+		case <-done:
+			g.lose()
+			return nil
+		}
+	}
+	l := g.leaseOf(processor.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()})
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.ended:
+	case <-done:
+		g.lose()
+	}
+	return nil
+}
+
+func (g *group) leaseOf(tp processor.TopicPartition) *lease {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id, ok := g.tasks.byInput[tp]; ok {
+		return g.leases[id]
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/processor"
+)
+
+// Group is a consumer group that shares out tasks instead of bare partitions: sticky, balanced, and cooperative. A task
+// that is to move is first revoked from its owner, and granted anew once that has released it.
+type Group struct {
+	// Latest makes a partition without a committed offset begin at its end; otherwise it begins at its start.
+	Latest bool
+
+	cluster    *Cluster
+	name       string
+	generation int32
+	joined     int32
+	members    []*member // in the order of joining
+	tasks      []*assignment
+	offsets    map[processor.TopicPartition]processor.Position
+}
+
+// Task is a task that a group hands out, with the partitions that it reads and writes.
+type Task struct {
+	ID         processor.TaskID
+	Inputs     []processor.TopicPartition
+	Changelogs []Changelog
+}
+
+// Changelog is the changelog partition of one store of a task.
+type Changelog struct {
+	processor.TopicPartition
+	Store string
+}
+
+// Membership is in whose name offsets are committed.
+type Membership struct {
+	Member     string // one life of a member: who joins again gets a new name
+	Generation int32
+}
+
+type member struct {
+	name string
+	gone bool // left, or thrown out
+}
+
+// assignment is where a task is and where it is to go.
+type assignment struct {
+	task    Task
+	owner   *member // holds the lease, nil while it is on its way
+	target  *member
+	revoked bool // the owner was told to give it back
+}
+
+// group returns the group of a name, made when it is first asked for.
+func (c *Cluster) group(name string) *Group {
+	g := c.groups[name]
+	if g == nil {
+		g = &Group{cluster: c, name: name, offsets: map[processor.TopicPartition]processor.Position{}}
+		c.groups[name] = g
+	}
+	return g
+}
+
+// Group returns the group of that name and lets it hand out the tasks, in the given order. The group's committed offsets
+// stay as they are. No member may have joined.
+func (c *Cluster) Group(name string, tasks []Task) *Group {
+	g := c.group(name)
+	g.tasks = nil
+	for _, t := range tasks {
+		g.tasks = append(g.tasks, &assignment{task: t})
+	}
+	return g
+}
+
+// Committed returns the group's committed position of a partition. It is false if there is none.
+func (g *Group) Committed(tp processor.TopicPartition) (processor.Position, bool) {
+	p, ok := g.offsets[tp]
+	return p, ok
+}
+
+// Settled reports whether every granted or unowned task's committed positions have reached the last stable offsets, past
+// all records that can be read.
+func (g *Group) Settled() bool {
+	for _, a := range g.tasks {
+		for _, tp := range a.task.Inputs {
+			records, _, err := g.cluster.Read(tp, g.position(tp).Offset, 1)
+			if err != nil || len(records) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// CommitOffsets commits positions outside of any transaction, in the name of a member.
+func (g *Group) CommitOffsets(m Membership, positions []processor.Position) error {
+	if err := g.check(m); err != nil {
+		return err
+	}
+	g.commit(positions)
+	return nil
+}
+
+func (g *Group) commit(positions []processor.Position) {
+	for _, p := range positions {
+		g.offsets[p.TopicPartition] = p
+	}
+}
+
+// check refuses whoever is not a member of the current generation.
+func (g *Group) check(m Membership) error {
+	known := slices.ContainsFunc(g.members, func(o *member) bool { return o.name == m.Member })
+	switch {
+	case !known:
+		return fmt.Errorf("%w: %q", ErrUnknownMember, m.Member)
+	case m.Generation != g.generation:
+		return fmt.Errorf("%w: %d, the group is at %d", ErrIllegalGeneration, m.Generation, g.generation)
+	}
+	return nil
+}
+
+func (g *Group) join(name string) *member {
+	g.joined++
+	m := &member{name: fmt.Sprintf("%s#%d", name, g.joined)}
+	g.members = append(g.members, m)
+	g.rebalance()
+	return m
+}
+
+// remove takes a member out of the group. Its tasks are free at once: what it still tries to commit is refused.
+func (g *Group) remove(m *member) {
+	if m == nil || m.gone {
+		return
+	}
+	m.gone = true
+	g.members = slices.DeleteFunc(g.members, func(o *member) bool { return o == m })
+	for _, a := range g.tasks {
+		if a.owner == m {
+			a.owner, a.revoked = nil, false
+		}
+	}
+	g.rebalance()
+}
+
+// rebalance gives every task a target: the one it has while that is fair, else the member with the fewest tasks.
+func (g *Group) rebalance() {
+	g.generation++
+	if len(g.members) == 0 {
+		for _, a := range g.tasks {
+			a.target = nil
+		}
+		return
+	}
+	load := map[*member]int{}
+	fair := (len(g.tasks) + len(g.members) - 1) / len(g.members)
+	for _, a := range g.tasks {
+		if a.target == nil || a.target.gone || load[a.target] == fair {
+			a.target = nil
+			continue
+		}
+		load[a.target]++
+	}
+	for _, a := range g.tasks {
+		if a.target == nil {
+			a.target = g.idlest(load)
+			load[a.target]++
+		}
+	}
+	for g.even(load) {
+	}
+}
+
+func (g *Group) idlest(load map[*member]int) *member {
+	best := g.members[0]
+	for _, m := range g.members[1:] {
+		if load[m] < load[best] {
+			best = m
+		}
+	}
+	return best
+}
+
+// even moves one task from a member that has two more than another, and reports whether there was one.
+func (g *Group) even(load map[*member]int) bool {
+	to := g.idlest(load)
+	for i := len(g.tasks) - 1; i >= 0; i-- {
+		if a := g.tasks[i]; load[a.target] > load[to]+1 {
+			load[a.target]--
+			load[to]++
+			a.target = to
+			return true
+		}
+	}
+	return false
+}
+
+// Move makes the i-th task go to the next member after the one it is with, as another assignor might decide.
+func (g *Group) Move(i int) {
+	if len(g.members) < 2 {
+		return
+	}
+	a := g.tasks[i]
+	at := slices.Index(g.members, a.target)
+	a.target = g.members[(at+1)%len(g.members)]
+	g.generation++
+}
+
+// revocations returns what the member must give back and was not yet told of.
+func (g *Group) revocations(m *member) []processor.TaskID {
+	var ids []processor.TaskID
+	for _, a := range g.tasks {
+		if a.owner == m && a.target != m && !a.revoked {
+			a.revoked = true
+			ids = append(ids, a.task.ID)
+		}
+	}
+	return ids
+}
+
+// grants returns the leases of free tasks that are to go to the member and whose positions are decided.
+func (g *Group) grants(m *member) []runtime.Lease {
+	var leases []runtime.Lease
+	for _, a := range g.tasks {
+		if a.owner != nil || a.target != m {
+			continue
+		}
+		if lease, ok := g.lease(a.task); ok {
+			a.owner, a.revoked = m, false
+			leases = append(leases, lease)
+		}
+	}
+	return leases
+}
+
+// lease looks up where a task's partitions stand. It is false while a transaction of a predecessor is undecided.
+func (g *Group) lease(t Task) (runtime.Lease, bool) {
+	lease := runtime.Lease{Task: t.ID}
+	for _, tp := range t.Inputs {
+		if g.cluster.undecided(g, tp) {
+			return lease, false
+		}
+		p := g.position(tp)
+		lease.Inputs = append(lease.Inputs, runtime.Input{TopicPartition: tp, Offset: p.Offset, Metadata: p.Metadata})
+	}
+	for _, c := range t.Changelogs {
+		lease.Changelogs = append(lease.Changelogs, runtime.Changelog{
+			TopicPartition: c.TopicPartition, Store: c.Store,
+			Start: g.cluster.Start(c.TopicPartition), End: g.cluster.End(c.TopicPartition),
+		})
+	}
+	return lease, true
+}
+
+// position is the committed one, else as the reset policy says.
+func (g *Group) position(tp processor.TopicPartition) processor.Position {
+	if p, ok := g.offsets[tp]; ok {
+		return p
+	}
+	p := processor.Position{TopicPartition: tp, Offset: g.cluster.Start(tp)}
+	if g.Latest {
+		p.Offset = g.cluster.End(tp)
+	}
+	return p
+}
+
+// release takes a task back from its owner; from anybody else it means nothing.
+func (g *Group) release(m *member, id processor.TaskID) {
+	for _, a := range g.tasks {
+		if a.task.ID == id && a.owner == m {
+			a.owner, a.revoked = nil, false
+		}
+	}
+}

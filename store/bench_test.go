@@ -1,0 +1,187 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/millrace-streams/millrace/serde"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/store/bolt"
+	"github.com/millrace-streams/millrace/store/memory"
+)
+
+// benchKeys returns n keys in random order.
+func benchKeys(n int) [][]byte {
+	keys := make([][]byte, n)
+	for i, k := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
+		keys[i] = fmt.Appendf(nil, "key-%08d", k)
+	}
+	return keys
+}
+
+var benchValue = []byte("12345678")
+
+// One commit interval after the other, 20,000 writes each, until the committed
+// layer holds every key and is flushed.
+func BenchmarkWriteSetPut(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			keys := benchKeys(n)
+			l := store.NewLayered("s", memory.New())
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				l.Mark()
+				if _, err := l.Put(keys[i%n], benchValue, 1, nil); err != nil {
+					b.Fatal(err)
+				}
+				if i%20_000 == 19_999 {
+					l.Prepare()
+					l.Committed(int64(i))
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkViewCount(b *testing.B) {
+	v, src := view(b, serde.String, serde.Int64)
+	keys := benchKeys(100_000)
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = string(k)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		n, _, err := v.Get(names[i%len(names)])
+		must(b, err)
+		must(b, v.Put(names[i%len(names)], n+1))
+		if i%20_000 == 19_999 {
+			src.layers.Prepare()
+			src.layers.Committed(int64(i))
+		}
+	}
+}
+
+// benchStore has every key in the backend, a tenth of them again in the
+// committed layer, and a tenth of those in the uncommitted one.
+func benchStore(b *testing.B, backend store.Backend, keys [][]byte) *store.Layered {
+	b.Helper()
+	l := store.NewLayered("s", backend)
+	b.Cleanup(func() { must(b, l.Close()) })
+	for i, part := range []int{1, 10, 100} {
+		for _, k := range keys[:len(keys)/part] {
+			if _, err := l.Put(k, benchValue, 1, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if i < 2 {
+			l.Prepare()
+			l.Committed(int64(i))
+		}
+		if i == 0 {
+			flush(b, l)
+		}
+	}
+	return l
+}
+
+func backends(b *testing.B, run func(b *testing.B, open func() store.Backend)) {
+	b.Run("memory", func(b *testing.B) {
+		run(b, func() store.Backend { return memory.New() })
+	})
+	b.Run("bolt", func(b *testing.B) {
+		run(b, func() store.Backend {
+			backend, err := bolt.Opener{}.Open(b.TempDir(), "s")
+			must(b, err)
+			return backend
+		})
+	})
+}
+
+func BenchmarkLayeredGet(b *testing.B) {
+	backends(b, func(b *testing.B, open func() store.Backend) {
+		keys := benchKeys(100_000)
+		l := benchStore(b, open(), keys)
+		var buf []byte
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			var err error
+			if buf, _, _, err = l.Get(buf[:0], keys[i%len(keys)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Per pair.
+func BenchmarkLayeredScan(b *testing.B) {
+	backends(b, func(b *testing.B, open func() store.Backend) {
+		l := benchStore(b, open(), benchKeys(100_000))
+		b.ReportAllocs()
+		for b.Loop() {
+			must(b, l.Scan(store.Range{}, func(store.Pair) (bool, error) { return true, nil }))
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/pair")
+	})
+}
+
+// A window fetch: few pairs each.
+func BenchmarkLayeredShortScan(b *testing.B) {
+	backends(b, func(b *testing.B, open func() store.Backend) {
+		keys := benchKeys(100_000)
+		l := benchStore(b, open(), keys)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			pairs := 0
+			must(b, l.Scan(store.Range{From: keys[i%len(keys)]}, func(store.Pair) (bool, error) {
+				pairs++
+				return pairs < 3, nil
+			}))
+		}
+	})
+}
+
+// Synced flushes of random keys out of a million, after a bulk load.
+func BenchmarkBoltFlush(b *testing.B) {
+	for _, size := range []int{1_000, 50_000, 200_000} {
+		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
+			const n = 1_000_000
+			keys := benchKeys(n)
+			backend, err := bolt.Opener{}.Open(b.TempDir(), "s")
+			must(b, err)
+			defer func() { must(b, backend.Close()) }()
+			must(b, backend.Apply(benchBatch(keys)))
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				from := i * size % n
+				batch := benchBatch(keys[from : from+size])
+				b.StartTimer()
+				must(b, backend.Apply(batch))
+			}
+			b.ReportMetric(float64(size)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+func benchBatch(keys [][]byte) store.Batch {
+	w := store.NewWriteSet()
+	for _, k := range keys {
+		w.Put(k, benchValue, 1, nil)
+	}
+	return store.Batch{Entries: w.Entries(), Offset: 1}
+}
+
+// Open after a stop or a crash, of a million keys.
+func BenchmarkBoltOpen(b *testing.B) {
+	dir := b.TempDir()
+	backend, err := bolt.Opener{}.Open(dir, "s")
+	must(b, err)
+	must(b, backend.Apply(benchBatch(benchKeys(1_000_000))))
+	must(b, backend.Close())
+	for b.Loop() {
+		backend, err := bolt.Opener{}.Open(dir, "s")
+		must(b, err)
+		must(b, backend.Close())
+	}
+}

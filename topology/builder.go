@@ -1,0 +1,174 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
+)
+
+// Builder collects the declaration of a topology. It is not safe for concurrent use, and must not be used after Build.
+type Builder struct {
+	nodes   []*node // parents before their children
+	names   map[string]*node
+	topics  map[string]*topicUse
+	reparts map[string]*node // the source of each repartition topic
+	stores  map[string]*storeUse
+	errs    []error
+}
+
+// node is a node under construction.
+type node struct {
+	processor.Node
+	at       site
+	parents  []*node
+	children []*node
+	rekeyed  bool // the key may have changed since the last topic
+	keepOld  bool // of a table: someone wants the old values of changes
+	clash    bool // its name is taken, and its children's may be for that reason alone
+}
+
+// topicUse is what is known of a topic of the broker that the topology reads or writes.
+type topicUse struct {
+	typ    reflect.Type // Topic[K, V]
+	at     site         // of the first use
+	source *node
+}
+
+// storeUse is what is known of a store.
+type storeUse struct {
+	declaration store.Declaration
+	at          site
+	owner       *node // the table that maintains it
+	users       []*node
+}
+
+// NewBuilder returns an empty builder.
+func NewBuilder() *Builder {
+	return &Builder{
+		names: map[string]*node{}, topics: map[string]*topicUse{}, reparts: map[string]*node{}, stores: map[string]*storeUse{},
+	}
+}
+
+// fail records a mistake. It is reported by Build.
+func (b *Builder) fail(at site, node string, format string, args ...any) {
+	b.errs = append(b.errs, &BuildError{File: at.file, Line: at.line, Node: node, Err: fmt.Errorf(format, args...)})
+}
+
+// child adds a node below parents. Without a name of its own it is named after the first parent and op.
+func (b *Builder) child(op string, s settings, parents ...*node) *node {
+	n := &node{at: caller(), parents: parents}
+	n.Name = s.name
+	for _, p := range parents {
+		n.rekeyed = n.rekeyed || p.rekeyed
+		if s.name == "" && p.clash {
+			n.clash = true
+		}
+		p.children = append(p.children, n)
+	}
+	if n.Name == "" {
+		n.Name = parents[0].Name + "." + op
+	} else {
+		b.checkNamed(n)
+	}
+	b.add(n)
+	return n
+}
+
+// checkNamed checks a name that the application gave to a node.
+func (b *Builder) checkNamed(n *node) {
+	if err := checkName(n.Name); err != nil {
+		b.fail(n.at, n.Name, "%w", err)
+	}
+}
+
+// add registers a node under its name.
+func (b *Builder) add(n *node) {
+	b.nodes = append(b.nodes, n)
+	first := b.names[n.Name]
+	if first == nil {
+		b.names[n.Name] = n
+		return
+	}
+	if !n.clash {
+		b.fail(n.at, n.Name, "the node at %s has the same name; give one of them another with topology.Named", first.at)
+	}
+	n.clash = true
+}
+
+// need records a mistake if a function is missing.
+func (n *node) need(b *Builder, ok bool, what string) {
+	if !ok {
+		b.fail(n.at, n.Name, "%s is nil", what)
+	}
+}
+
+// use connects a node to a store. An owner is a table, of which a store has at most one.
+func (b *Builder) use(n *node, d store.Declaration, owner bool) {
+	if d == nil || reflect.ValueOf(d).Kind() == reflect.Pointer && reflect.ValueOf(d).IsNil() {
+		b.fail(n.at, n.Name, "the store declaration is nil")
+		return
+	}
+	name := d.Name()
+	u := b.stores[name]
+	if u == nil {
+		u = &storeUse{declaration: d, at: n.at}
+		b.stores[name] = u
+		if err := checkName(name); err != nil {
+			b.fail(n.at, n.Name, "store %q: %w", name, err)
+		}
+	} else if !sameDeclaration(u.declaration, d) {
+		b.fail(n.at, n.Name, "store %q is declared differently at %s", name, u.at)
+	}
+	if owner && u.owner != nil {
+		b.fail(n.at, n.Name, "store %q is already maintained by the node %q at %s", name, u.owner.Name, u.owner.at)
+	} else if owner {
+		u.owner = n
+	}
+	u.users = append(u.users, n)
+	n.Stores = append(n.Stores, name)
+}
+
+// sameDeclaration compares types, and the declared contents as far as Go can compare them.
+func sameDeclaration(a, b store.Declaration) bool {
+	va, vb := reflect.Indirect(reflect.ValueOf(a)), reflect.Indirect(reflect.ValueOf(b))
+	if va.Type() != vb.Type() {
+		return false
+	}
+	return !va.Comparable() || !vb.Comparable() || va.Equal(vb)
+}
+
+// topicUsed registers a use of a topic by the node n. What has no serde, an illegal name, or two different types is a mistake.
+func topicUsed[K, V any](b *Builder, n *node, t Topic[K, V]) *topicUse {
+	n.need(b, t.keys != nil, fmt.Sprintf("the key serde of topic %q", t.name))
+	n.need(b, t.values != nil, fmt.Sprintf("the value serde of topic %q", t.name))
+	typ := reflect.TypeFor[Topic[K, V]]()
+	u := b.topics[t.name]
+	switch {
+	case u == nil:
+		u = &topicUse{typ: typ, at: n.at}
+		b.topics[t.name] = u
+		if err := checkName(t.name); err != nil {
+			b.fail(n.at, n.Name, "topic %q: %w", t.name, err)
+		}
+	case u.typ != typ:
+		b.fail(n.at, n.Name, "topic %q is declared as %s here and as %s at %s", t.name, typ, u.typ, u.at)
+	}
+	return u
+}
+
+// Build checks the whole declaration. The error joins one *BuildError for each mistake, in the order of the calls.
+func (b *Builder) Build() (*Topology, error) {
+	errs := b.errs
+	if len(b.nodes) == 0 {
+		at := caller()
+		errs = append(errs, &BuildError{File: at.file, Line: at.line, Err: errors.New("the topology reads no topic")})
+	}
+	errs = append(errs, b.loops()...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return &Topology{specs: b.specs()}, nil
+}

@@ -1,0 +1,68 @@
+package topology
+
+import "github.com/millrace-streams/millrace/serde"
+
+// Topic declares a topic: its name on the broker and how its keys and values are encoded. It is a value, usually of a
+// package-level variable, and serves any number of builders, test drivers and clients.
+type Topic[K, V any] struct {
+	name   string
+	keys   serde.Serde[K]
+	values serde.Serde[V]
+}
+
+// NewTopic declares a topic. The name is checked when it is used: 1 to 249 of the characters a-z, A-Z, 0-9, dot, underscore
+// and hyphen.
+func NewTopic[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) Topic[K, V] {
+	return Topic[K, V]{name: name, keys: keys, values: values}
+}
+
+// Name returns the topic's name.
+func (t Topic[K, V]) Name() string { return t.name }
+
+// KeySerde returns the encoding of keys.
+func (t Topic[K, V]) KeySerde() serde.Serde[K] { return t.keys }
+
+// ValueSerde returns the encoding of values.
+func (t Topic[K, V]) ValueSerde() serde.Serde[V] { return t.values }
+
+// Repartition declares an internal topic through which records go to the task that owns their new key. On the broker it
+// is named <app>-<name>-repartition; the application creates it.
+type Repartition[K, V any] struct {
+	name   string
+	keys   serde.Serde[K]
+	values serde.Serde[V]
+}
+
+// NewRepartition declares a repartition topic. The name obeys the rules of topic names, and is durable: renaming it in a
+// running application leaves behind what the old topic still holds.
+func NewRepartition[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) Repartition[K, V] {
+	return Repartition[K, V]{name: name, keys: keys, values: values}
+}
+
+// Name returns the name that was declared, without the application's id.
+func (r Repartition[K, V]) Name() string { return r.name }
+
+// KeySerde returns the encoding of keys.
+func (r Repartition[K, V]) KeySerde() serde.Serde[K] { return r.keys }
+
+// ValueSerde returns the encoding of values.
+func (r Repartition[K, V]) ValueSerde() serde.Serde[V] { return r.values }
+
+// Stream is a handle on a sequence of records. It comes from From or from an operator; the zero Stream is of no use.
+type Stream[K, V any] struct {
+	b *Builder
+	n *node
+}
+
+// Grouped is a handle on a stream whose records of one key all come to the same task. It comes from GroupBy or GroupByKey.
+type Grouped[K, V any] struct {
+	b *Builder
+	n *node
+}
+
+// KTable is a handle on a table: the latest value of each key, held in a store. Tables come from Table and from the
+// aggregations.
+type KTable[K, V any] struct {
+	b *Builder
+	n *node
+}

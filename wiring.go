@@ -1,0 +1,37 @@
+package millrace
+
+import (
+	"time"
+
+	"github.com/millrace-streams/millrace/internal/kafka"
+	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/topology"
+)
+
+// drainShare is the part of the commit interval that must pass between two commits for which a drained input is the only
+// reason: low latency at low load, without a transaction per record.
+const drainShare = 10
+
+func (a *App) kafkaConfig(processID string) kafka.Config {
+	c := a.cfg
+	return kafka.Config{
+		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
+		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
+		OffsetReset: kafka.OffsetReset(c.OffsetReset), Compression: c.Compression, Logger: c.Logger,
+	}
+}
+
+func (a *App) workerConfig(layout *topology.Layout) runtime.Config {
+	c := a.cfg
+	cfg := runtime.Config{
+		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors,
+		Opener: c.Store, StateDir: c.StateDir,
+		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
+		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
+		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped,
+	}
+	if c.OnRestored != nil {
+		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }
+	}
+	return cfg
+}
