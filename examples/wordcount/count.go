@@ -20,7 +20,7 @@ import (
 )
 
 // countFile runs the application until the file's lines are counted, and prints the counts.
-func countFile(ctx context.Context, app *millrace.App, h *home, o options) error {
+func countFile(ctx context.Context, app *millrace.App, h *home, o options, stdout io.Writer) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
@@ -41,7 +41,7 @@ func countFile(ctx context.Context, app *millrace.App, h *home, o options) error
 	if err != nil {
 		return err
 	}
-	return printCounts(os.Stdout, counts)
+	return printCounts(stdout, counts)
 }
 
 // batchLines is how many lines are sent in one call.

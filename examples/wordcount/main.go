@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -41,7 +42,7 @@ func main() {
 	if err != nil {
 		os.Exit(2)
 	}
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "wordcount:", err)
 		os.Exit(1)
 	}
@@ -93,7 +94,13 @@ func (o options) config() (millrace.Config, error) {
 	}, nil
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, stdout io.Writer) error {
+	if _, err := o.config(); err != nil { // before anything is started
+		return err
+	}
+	if _, err := os.Stat(o.file); o.file != "" && o.file != "-" && err != nil {
+		return err
+	}
 	home, cleanUp, err := openHome(&o)
 	if err != nil {
 		return err
@@ -117,5 +124,5 @@ func run(ctx context.Context, o options) error {
 	if o.file == "" {
 		return app.Run(ctx)
 	}
-	return countFile(ctx, app, home, o)
+	return countFile(ctx, app, home, o, stdout)
 }
