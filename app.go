@@ -145,7 +145,24 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	for _, t := range layout.Create {
 		create = append(create, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
 	}
-	return layout, cluster.CreateTopics(ctx, create)
+	if err := cluster.CreateTopics(ctx, create); err != nil {
+		return nil, err
+	}
+	return layout, cluster.CheckChangelogs(existingChangelogs(layout, counts))
+}
+
+// existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
+func existingChangelogs(layout *topology.Layout, counts map[string]int32) []string {
+	var names []string
+	for _, changelogs := range layout.Changelogs {
+		for _, c := range changelogs {
+			if _, existed := counts[c.Topic]; existed {
+				names = append(names, c.Topic)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // topics names every topic of the application on the broker.
