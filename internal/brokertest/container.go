@@ -106,7 +106,7 @@ func startContainer() (b *broker, err error) {
 func engineHost(ctx context.Context) (string, error) {
 	p, err := testcontainers.NewDockerProvider()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("no Docker engine: %w", err)
 	}
 	defer p.Close()
 	host, err := p.DaemonHost(ctx)

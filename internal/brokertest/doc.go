@@ -6,7 +6,8 @@
 //   - the addresses in MILLRACE_BROKERS (comma separated), when it is set;
 //   - else a container through testcontainers-go, when a Docker engine answers; MILLRACE_KAFKA_IMAGE names the image
 //     (apache/kafka:4.2.0 unless told). MILLRACE_CONTAINER=0 never asks for an engine, and MILLRACE_CONTAINER=1 makes
-//     a container that cannot be had an error instead of a loud fall-back;
+//     a container that cannot be had an error instead of a loud fall-back (on standard error, which go test shows
+//     with -v);
 //   - else the embedded broker, which needs nothing.
 //
 // All tests of a process share that broker, so they use topics, groups and transactional ids of their own (Topic,

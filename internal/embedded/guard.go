@@ -10,7 +10,7 @@ import (
 // guard watches the requests of a broker that keeps its log, for the two after which a restart could be wrong.
 func guard(c *kfake.Cluster, d *directory) {
 	intents := newIntents(d)
-	c.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) { //nolint:revive // kfake's signature
+	c.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		req := r.(*kmsg.EndTxnRequest)
 		if !req.Commit {
 			return nil, nil, false
@@ -21,7 +21,7 @@ func guard(c *kfake.Cluster, d *directory) {
 		}
 		return nil, nil, false
 	})
-	c.ControlKey(int16(kmsg.DeleteRecords), func(r kmsg.Request) (kmsg.Response, error, bool) { //nolint:revive // kfake's signature
+	c.ControlKey(int16(kmsg.DeleteRecords), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		spareLast(c, r.(*kmsg.DeleteRecordsRequest))
 		return nil, nil, false
 	})

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -25,7 +24,7 @@ type logger struct {
 func (l *logger) Logf(level kfake.LogLevel, format string, args ...any) {
 	if level == kfake.LogLevelError || level == kfake.LogLevelWarn && strings.HasPrefix(format, "persist ") {
 		l.once.Do(func() {
-			l.err = errors.New(fmt.Sprintf(format, args...))
+			l.err = fmt.Errorf(format, args...)
 			l.lost(l.err)
 		})
 	}

@@ -148,18 +148,21 @@ type producer struct {
 	next          map[processor.TopicPartition]int32
 }
 
-// plain is a producer that is neither idempotent nor transactional.
+// plainProducer is a producer that is neither idempotent nor transactional.
 func plainProducer() *producer { return &producer{id: -1, epoch: -1} }
 
-// sequence takes the next n sequence numbers of a partition and returns the first. They wrap as Kafka's do.
+// sequence takes the next n sequence numbers of a partition and returns the first.
 func (p *producer) sequence(tp processor.TopicPartition, n int) int32 {
 	if p.id < 0 {
 		return -1
 	}
 	first := p.next[tp]
-	p.next[tp] = int32((int64(first) + int64(n)) & math.MaxInt32)
+	p.next[tp] = after(first, n)
 	return first
 }
+
+// after returns the sequence number that follows n records. They wrap as Kafka's do.
+func after(first int32, n int) int32 { return int32((int64(first) + int64(n)) & math.MaxInt32) }
 
 // seal cuts the batches and numbers them.
 func (p *plan) seal(by *producer, codec sarama.CompressionCodec) {

@@ -143,16 +143,17 @@ func (g *group) lose() {
 	if g.session != nil {
 		g.last, g.session = g.member(), nil
 	}
-	hit := map[*Port]bool{}
+	lost := map[*Port][]processor.TaskID{}
 	for id, l := range g.leases {
+		known := lost[l.port]
 		if l.state != looking && !l.port.withdraw(id) {
-			l.port.post(func(e *runtime.Events) { e.Lost = append(e.Lost, id) })
+			known = append(known, id)
 		}
-		hit[l.port] = true
+		lost[l.port] = known
 		g.end(l)
 	}
-	for p := range hit {
-		p.losses.Add(1)
+	for p, known := range lost {
+		p.lose(known)
 	}
 }
 

@@ -20,8 +20,10 @@ type Port struct {
 
 	closed bool // the worker has ended; guarded by the group
 
-	// losses counts the times that leases were lost: a commit begun before such a time must not be finished after it.
+	// losses counts the times that leases were lost. A commit made by a worker that did not know of the latest must not be
+	// finished: what it holds may be somebody else's by now.
 	losses atomic.Int64
+	seen   int64 // losses when the worker last polled; the worker's own
 
 	signal chan struct{}
 	mu     sync.Mutex
@@ -62,6 +64,7 @@ func (p *Port) take() (events runtime.Events, some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	events, p.inbox = p.inbox, runtime.Events{}
+	p.seen = p.losses.Load()
 	current := events.Fetched[:0]
 	for i, f := range events.Fetched {
 		if !p.from[i].gone.Load() {
@@ -94,6 +97,14 @@ func (p *Port) postpone(events *runtime.Events) {
 	if events.Granted = now; len(p.inbox.Granted) > 0 {
 		signal(p.signal)
 	}
+}
+
+// lose notes that leases were lost, and tells the worker of those tasks that it knows of.
+func (p *Port) lose(tasks []processor.TaskID) {
+	p.post(func(e *runtime.Events) {
+		e.Lost = append(e.Lost, tasks...)
+		p.losses.Add(1)
+	})
 }
 
 // withdraw takes back a lease that the worker has not seen yet. It reports whether that was so.
@@ -132,7 +143,7 @@ func (p *Port) failed(s *subscription, err error) {
 
 // Commit implements runtime.Port.
 func (p *Port) Commit(c processor.Commit) {
-	p.committer.work <- job{commit: c, losses: p.losses.Load()}
+	p.committer.work <- job{commit: c, losses: p.seen}
 }
 
 // Release implements runtime.Port. A lease that is released though it is not revoked is looked up and granted again.

@@ -113,7 +113,11 @@ func (x *part) acknowledge(block *sarama.ProduceResponseBlock) (eos.Verdict, err
 	}
 	if block.Err != sarama.ErrNoError {
 		err := &PartitionError{TopicPartition: x.TopicPartition, Err: block.Err, Message: message(block)}
-		if v := judge(eos.Produce, err); v != eos.OK {
+		v := judge(eos.Produce, err)
+		if v == eos.Broken && tooLarge[block.Err] && x.split() {
+			return eos.Retry, err
+		}
+		if v != eos.OK {
 			return v, err
 		}
 	}
@@ -123,6 +127,38 @@ func (x *part) acknowledge(block *sarama.ProduceResponseBlock) (eos.Verdict, err
 	}
 	x.batches = x.batches[1:]
 	return eos.OK, nil
+}
+
+var tooLarge = map[sarama.KError]bool{sarama.ErrMessageSizeTooLarge: true, sarama.ErrMessageSetSizeTooLarge: true}
+
+// split makes two batches of the first one, with the sequence numbers that the records had. It reports whether there was
+// more than one record.
+func (x *part) split() bool {
+	whole := x.batches[0]
+	half := len(whole.Records) / 2
+	if half == 0 {
+		return false
+	}
+	first, second := newBatch(whole), newBatch(whole)
+	first.Records, first.LastOffsetDelta = whole.Records[:half], int32(half-1)
+	second.Records, second.LastOffsetDelta = whole.Records[half:], int32(len(whole.Records)-half-1)
+	for _, r := range second.Records {
+		r.OffsetDelta -= int64(half)
+	}
+	if whole.FirstSequence >= 0 {
+		second.FirstSequence = after(whole.FirstSequence, half)
+	}
+	x.batches = append([]*sarama.RecordBatch{first, second}, x.batches[1:]...)
+	return true
+}
+
+// newBatch returns a batch without records that is like another one.
+func newBatch(like *sarama.RecordBatch) *sarama.RecordBatch {
+	return &sarama.RecordBatch{
+		Version: like.Version, Codec: like.Codec, CompressionLevel: like.CompressionLevel, IsTransactional: like.IsTransactional,
+		FirstTimestamp: like.FirstTimestamp, MaxTimestamp: like.MaxTimestamp,
+		ProducerID: like.ProducerID, ProducerEpoch: like.ProducerEpoch, FirstSequence: like.FirstSequence,
+	}
 }
 
 // message returns the broker's words about a refused batch.

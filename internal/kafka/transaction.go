@@ -130,8 +130,11 @@ func (k *committer) addOffsets() error {
 // gone to somebody else.
 func (k *committer) commitOffsets() (eos.Verdict, error) {
 	member, ok := k.port.group.membership()
-	if !ok || k.port.losses.Load() != k.job.losses {
+	switch {
+	case k.disowned():
 		return eos.Lost, ErrNotMember
+	case !ok: // it is about to begin, or to be lost
+		return eos.Retry, ErrNotMember
 	}
 	var w worst
 	err := k.ask(k.ofGroup(), func(b *sarama.Broker) error {
@@ -144,13 +147,16 @@ func (k *committer) commitOffsets() (eos.Verdict, error) {
 	if err != nil {
 		w.add(judge(eos.CommitOffsets, err), err)
 	}
-	if w.verdict == eos.Lost && between(w.err) && k.port.losses.Load() == k.job.losses {
+	if w.verdict == eos.Lost && between(w.err) && !k.disowned() {
 		// A rebalance is under way that leaves the leases alone: the group is about to tell the new generation. If it
 		// does not, it says that the leases are lost.
 		return eos.Retry, w.err
 	}
 	return w.verdict, w.err
 }
+
+// disowned reports whether leases were lost since the worker last knew of it when it made this commit.
+func (k *committer) disowned() bool { return k.port.losses.Load() != k.job.losses }
 
 // between reports a refusal that members get while the group is between two generations.
 func between(err error) bool {
@@ -200,7 +206,7 @@ func (k *committer) sendPlainOffsets(b *sarama.Broker, m member) (map[string][]*
 
 // endCommit commits the transaction. Asking again is harmless: a commit that has happened is confirmed.
 func (k *committer) endCommit() (eos.Verdict, error) {
-	if !k.asked && k.port.losses.Load() != k.job.losses {
+	if !k.asked && k.disowned() {
 		return eos.Lost, ErrNotMember
 	}
 	err := k.ask(k.ofTransactions(), func(b *sarama.Broker) error {

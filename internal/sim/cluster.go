@@ -19,6 +19,7 @@ type Cluster struct {
 	groups       map[string]*Group
 	markers      []marker
 	lastProducer int64
+	written      int64 // entries
 }
 
 // NewCluster returns a cluster without topics.
@@ -37,7 +38,7 @@ func (c *Cluster) CreateTopic(name string, partitions int32) error {
 	}
 	logs := make([]*log, max(partitions, 1))
 	for i := range logs {
-		logs[i] = newLog()
+		logs[i] = newLog(&c.written)
 	}
 	c.topics[name] = logs
 	return nil
@@ -86,13 +87,13 @@ func (c *Cluster) ReadAll(tp processor.TopicPartition) []processor.Raw {
 	return records
 }
 
-// Entries returns everything that a partition holds, with its fate. The slice is the caller's.
-func (c *Cluster) Entries(tp processor.TopicPartition) []Entry {
+// Entries returns everything that a partition holds from an offset on, with its fate. The slice is the caller's.
+func (c *Cluster) Entries(tp processor.TopicPartition, from int64) []Entry {
 	l, err := c.log(tp)
 	if err != nil {
 		return nil
 	}
-	return slices.Clone(l.entries)
+	return slices.Clone(l.entries[l.index(from):])
 }
 
 // Start returns the first offset of a partition, 0 for an unknown one.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/topology"
 )
 
 // Group is a consumer group that shares out tasks instead of bare partitions: sticky, balanced, and cooperative. A task
@@ -34,6 +35,19 @@ type Task struct {
 type Changelog struct {
 	processor.TopicPartition
 	Store string
+}
+
+// TasksOf returns the tasks of a layout.
+func TasksOf(l *topology.Layout) []Task {
+	var tasks []Task
+	for _, id := range l.Tasks {
+		task := Task{ID: id, Inputs: l.Inputs[id]}
+		for _, c := range l.Changelogs[id] {
+			task.Changelogs = append(task.Changelogs, Changelog{TopicPartition: c.TopicPartition, Store: c.Store})
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks
 }
 
 // Membership is in whose name offsets are committed.

@@ -23,6 +23,7 @@ const (
 type Entry struct {
 	processor.Raw
 	State    State
+	Order    int64 // place among all entries of the cluster, in the order of writing
 	producer int64
 }
 
@@ -33,6 +34,7 @@ type log struct {
 	end       int64   // high watermark
 	open      map[int64]int64
 	sequences map[int64]sequence
+	written   *int64 // entries of the whole cluster
 }
 
 // sequence is what a partition remembers of a producer: enough to know its last batch when it comes again.
@@ -43,12 +45,13 @@ type sequence struct {
 	base  int64
 }
 
-func newLog() *log {
-	return &log{open: map[int64]int64{}, sequences: map[int64]sequence{}}
+func newLog(written *int64) *log {
+	return &log{open: map[int64]int64{}, sequences: map[int64]sequence{}, written: written}
 }
 
 func (l *log) add(e Entry) int64 {
-	e.Offset = l.end
+	*l.written++
+	e.Offset, e.Order = l.end, *l.written
 	l.entries = append(l.entries, e)
 	l.end++
 	return e.Offset

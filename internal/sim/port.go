@@ -20,6 +20,8 @@ type PortConfig struct {
 	CallsPerPoll int
 	// BatchRecords is the size of the largest fetched batch; default 500.
 	BatchRecords int
+	// Batches is how many batches of a partition a Poll fetches at most; default 1.
+	Batches int
 	// BufferBytes is how much of a partition may be delivered and not consumed; default 1 MiB.
 	BufferBytes int
 	// Hook, if set, is called at every Point. It may panic with a Crash.
@@ -61,6 +63,7 @@ type reader struct {
 // task is granted.
 func NewPort(g *Group, cfg PortConfig) *Port {
 	cfg.BatchRecords = cmp.Or(cfg.BatchRecords, 500)
+	cfg.Batches = cmp.Or(cfg.Batches, 1)
 	cfg.BufferBytes = cmp.Or(cfg.BufferBytes, 1<<20)
 	p := &Port{cfg: cfg, cluster: g.cluster, group: g, reading: map[processor.TopicPartition]*reader{}}
 	p.member = g.join(cfg.ID)
@@ -157,27 +160,37 @@ func (p *Port) Consumed(tp processor.TopicPartition, bytes int) {
 // fetch reads on in every partition, in the order of their names.
 func (p *Port) fetch(e *runtime.Events) {
 	for _, tp := range slices.SortedFunc(maps.Keys(p.reading), comparePartitions) {
-		r := p.reading[tp]
-		if r.outstanding >= p.cfg.BufferBytes || p.cfg.Skip != nil && p.cfg.Skip(tp) {
-			continue
+		for range p.cfg.Batches {
+			if !p.fetchFrom(tp, e) {
+				break
+			}
 		}
-		records, next, err := p.cluster.Read(tp, r.at, p.cfg.BatchRecords)
-		if err != nil {
-			delete(p.reading, tp)
-			e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: tp, Offset: r.at, Err: err})
-			continue
-		}
-		if next == r.at {
-			continue
-		}
-		r.at = next
-		bytes := 0
-		for _, raw := range records {
-			bytes += 1 + len(raw.Key) + len(raw.Value)
-		}
-		r.outstanding += bytes
-		e.Fetched = append(e.Fetched, runtime.Fetched{TopicPartition: tp, Records: records, Next: next, Bytes: bytes})
 	}
+}
+
+// fetchFrom reads a batch of a partition, and reports whether it got on.
+func (p *Port) fetchFrom(tp processor.TopicPartition, e *runtime.Events) bool {
+	r := p.reading[tp]
+	if r.outstanding >= p.cfg.BufferBytes || p.cfg.Skip != nil && p.cfg.Skip(tp) {
+		return false
+	}
+	records, next, err := p.cluster.Read(tp, r.at, p.cfg.BatchRecords)
+	if err != nil {
+		delete(p.reading, tp)
+		e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: tp, Offset: r.at, Err: err})
+		return false
+	}
+	if next == r.at {
+		return false
+	}
+	r.at = next
+	bytes := 0
+	for _, raw := range records {
+		bytes += 1 + len(raw.Key) + len(raw.Value)
+	}
+	r.outstanding += bytes
+	e.Fetched = append(e.Fetched, runtime.Fetched{TopicPartition: tp, Records: records, Next: next, Bytes: bytes})
+	return true
 }
 
 func comparePartitions(a, b processor.TopicPartition) int {

@@ -78,24 +78,12 @@ func newWorld(t *testing.T, seed uint64, topo *topology.Topology, counts map[str
 	for name, n := range w.layout.Partitions {
 		must(t, w.cluster.CreateTopic(name, n))
 	}
-	w.group = w.cluster.Group(app, tasksOf(w.layout))
+	w.group = w.cluster.Group(app, sim.TasksOf(w.layout))
 	w.cluster.LateMarkers = p.guarantee == eos.ExactlyOnce
 	for i := range p.processes {
 		w.processes = append(w.processes, &process{world: w, name: fmt.Sprint("p", i)})
 	}
 	return w
-}
-
-func tasksOf(l *topology.Layout) []sim.Task {
-	var tasks []sim.Task
-	for _, id := range l.Tasks {
-		task := sim.Task{ID: id, Inputs: l.Inputs[id]}
-		for _, c := range l.Changelogs[id] {
-			task.Changelogs = append(task.Changelogs, sim.Changelog{TopicPartition: c.TopicPartition, Store: c.Store})
-		}
-		tasks = append(tasks, task)
-	}
-	return tasks
 }
 
 // note keeps the last events for whoever has to understand a failure.
@@ -133,7 +121,7 @@ func (p *process) start(keepState bool) {
 
 func (w *world) portConfig(p *process) sim.PortConfig {
 	cfg := sim.PortConfig{
-		ID: p.name, Guarantee: w.plan.guarantee, CallsPerPoll: 1, BatchRecords: w.plan.batch, BufferBytes: 300,
+		ID: p.name, Guarantee: w.plan.guarantee, CallsPerPoll: 1, BatchRecords: w.plan.batch, Batches: 3, BufferBytes: 300,
 		Hook:  p.at,
 		Fault: p.fault,
 		Skip:  func(processor.TopicPartition) bool { return w.chance(200) },

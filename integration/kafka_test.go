@@ -1,0 +1,200 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/internal/brokertest"
+)
+
+// lines produces a value per line, each with the key, spread over the topic's partitions by the key.
+func send(t *testing.T, topic, key string, values ...string) {
+	t.Helper()
+	var records []brokertest.Record
+	for _, v := range values {
+		records = append(records, brokertest.KV(key, v))
+	}
+	brokertest.Produce(t, brokertest.Brokers(t), topic, records...)
+}
+
+// numbered returns n records with keys k0 to k<keys-1> in turn.
+func numbered(n, keys int) []brokertest.Record {
+	var records []brokertest.Record
+	for i := range n {
+		records = append(records, brokertest.KV(fmt.Sprintf("k%d", i%keys), "x"))
+	}
+	return records
+}
+
+// numberedCounts is what the keys of numbered are counted to.
+func numberedCounts(n, keys int) map[string]int64 {
+	counts := map[string]int64{}
+	for i := range n {
+		counts[fmt.Sprintf("k%d", i%keys)]++
+	}
+	return counts
+}
+
+func client(t *testing.T, brokers []string) sarama.Client {
+	t.Helper()
+	c, err := sarama.NewClient(brokers, brokertest.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func admin(t *testing.T) sarama.ClusterAdmin {
+	t.Helper()
+	a, err := sarama.NewClusterAdminFromClient(client(t, brokertest.Brokers(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// deleteUpTo moves the start of a partition's log.
+func deleteUpTo(t *testing.T, topic string, partition int32, offset int64) {
+	t.Helper()
+	if err := admin(t).DeleteRecords(topic, map[int32]int64{partition: offset}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logRange returns a partition's log start and high watermark.
+func logRange(t *testing.T, topic string, partition int32) (start, end int64) {
+	t.Helper()
+	c := client(t, brokertest.Brokers(t))
+	start, err := c.GetOffset(topic, partition, sarama.OffsetOldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end, err = c.GetOffset(topic, partition, sarama.OffsetNewest); err != nil {
+		t.Fatal(err)
+	}
+	return start, end
+}
+
+// changelog creates the changelog of a store, with one partition, as if the application had run before. Its records may be
+// deleted, which Kafka does not allow where a topic is only compacted.
+func changelog(t *testing.T, app, store string, records ...brokertest.Record) string {
+	t.Helper()
+	topic := app + "-" + store + "-changelog"
+	brokers := brokertest.Brokers(t)
+	brokertest.CreateTopic(t, brokers, topic, 1, map[string]string{"cleanup.policy": "compact,delete"})
+	brokertest.Produce(t, brokers, topic, records...)
+	return topic
+}
+
+// row is a record of a changelog of counts.
+func row(key string, n int64) brokertest.Record {
+	return brokertest.Record{Key: []byte(key), Value: encoded(n), Timestamp: time.UnixMilli(1000 + n)}
+}
+
+func rows(from, n int) []brokertest.Record {
+	var all []brokertest.Record
+	for i := range n {
+		all = append(all, row(fmt.Sprintf("k%d", from+i), int64(from+i)))
+	}
+	return all
+}
+
+// transactions produces in transactions.
+type transactions struct {
+	t *testing.T
+	p sarama.SyncProducer
+}
+
+func newTransactions(t *testing.T) transactions {
+	t.Helper()
+	cfg := brokertest.Config()
+	cfg.Producer.Transaction.ID = brokertest.UniqueName(t, "tx")
+	cfg.Producer.Transaction.Timeout = 30 * time.Second
+	cfg.Producer.Partitioner = sarama.NewManualPartitioner
+	p, err := sarama.NewSyncProducer(brokertest.Brokers(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return transactions{t, p}
+}
+
+// write sends the records to partition 0 in one transaction.
+func (x transactions) write(topic string, commit bool, records ...brokertest.Record) {
+	x.t.Helper()
+	if err := x.p.BeginTxn(); err != nil {
+		x.t.Fatal(err)
+	}
+	for _, r := range records {
+		m := &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder(r.Key), Value: sarama.ByteEncoder(r.Value), Timestamp: r.Timestamp}
+		if _, _, err := x.p.SendMessage(m); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	end := x.p.AbortTxn
+	if commit {
+		end = x.p.CommitTxn
+	}
+	if err := end(); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// settled reads the committed records of a topic to which nobody writes any more. Kafka answers a commit before all of
+// its markers are written: what it holds may become visible a little later.
+func settled(t *testing.T, brokers []string, topic string) []brokertest.Record {
+	t.Helper()
+	c := client(t, brokers)
+	partitions, err := c.Partitions(topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range partitions {
+		brokertest.Eventually(t, patience, func() (bool, string) {
+			end, err := c.GetOffset(topic, p, sarama.OffsetNewest)
+			stable := brokertest.LastStableOffset(t, brokers, topic, p)
+			return err == nil && stable == end, fmt.Sprintf("%s-%d is stable up to %d of %d (%v)", topic, p, stable, end, err)
+		})
+	}
+	return brokertest.ReadCommitted(t, brokers, topic)
+}
+
+// members returns the state of a group and how many members it has.
+func members(t *testing.T, group string) (state string, n int) {
+	t.Helper()
+	found, err := admin(t).DescribeConsumerGroups([]string{group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[0].State, len(found[0].Members)
+}
+
+// waitCounted waits until the group has committed the topics, upstream first, up to their ends.
+func waitCommitted(t *testing.T, brokers []string, group string, topics []string, alive func() error) {
+	t.Helper()
+	c := client(t, brokers)
+	for _, topic := range topics {
+		partitions, err := c.Partitions(topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		brokertest.Eventually(t, 3*patience, func() (bool, string) {
+			if err := alive(); err != nil {
+				t.Fatal(err)
+			}
+			at, lag := brokertest.GroupOffsets(t, brokers, group, topic), int64(0)
+			for _, p := range partitions {
+				end, err := c.GetOffset(topic, p, sarama.OffsetNewest)
+				if err != nil {
+					return false, err.Error()
+				}
+				lag += end - at[p]
+			}
+			return lag == 0, fmt.Sprintf("%s: %d offsets are not committed", topic, lag)
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package kafka
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/processor"
+)
+
+func testProducer() *producer {
+	return &producer{id: 4, epoch: 2, transactional: true, next: map[processor.TopicPartition]int32{}}
+}
+
+func TestPlanCutsAndNumbersBatches(t *testing.T) {
+	t.Parallel()
+	p, by := newPlan(1000), testProducer()
+	for round := range 2 { // the plan is used again
+		var c processor.Commit
+		for i := range 20 {
+			r := output("a", int32(i%2), fmt.Sprint(i), strings.Repeat("x", 150))
+			r.Timestamp = int64(1000 - 10*i)
+			c.Records = append(c.Records, r)
+		}
+		c.Writes = []processor.Writes{writes("log", 3, "k", "1", "l", "")}
+		c.Writes[0].Set.Delete([]byte("k"), 2000, nil)
+		p.fill(&c)
+		p.seal(by, sarama.CompressionLZ4)
+		if len(p.parts) != 3 {
+			t.Fatalf("%d partitions", len(p.parts))
+		}
+		next, records := int32(10*round), 0
+		for _, b := range p.parts[0].batches {
+			if b.FirstSequence != next || int(b.LastOffsetDelta) != len(b.Records)-1 || len(b.Records) > 6 || !b.IsTransactional || b.ProducerEpoch != 2 {
+				t.Errorf("batch %+v", b)
+			}
+			for i, r := range b.Records {
+				if r.OffsetDelta != int64(i) {
+					t.Errorf("offset delta %d of record %d", r.OffsetDelta, i)
+				}
+				if string(r.Key) != fmt.Sprint(2*records) {
+					t.Errorf("record %d has key %s", records, r.Key)
+				}
+				if at := b.FirstTimestamp.UnixMilli() + r.TimestampDelta.Milliseconds(); at != int64(1000-20*records) || at > b.MaxTimestamp.UnixMilli() {
+					t.Errorf("record %d has time %d", records, at)
+				}
+				records++
+			}
+			next += int32(len(b.Records))
+		}
+		if records != 10 {
+			t.Errorf("%d records in partition 0", records)
+		}
+		log := p.parts[2].batches[0].Records
+		if len(log) != 2 || log[0].Value != nil || log[1].Value == nil {
+			t.Errorf("changelog: %+v", log)
+		}
+		p.clear()
+	}
+}
+
+func TestSequencesWrap(t *testing.T) {
+	t.Parallel()
+	tp, by := processor.TopicPartition{Topic: "a"}, testProducer()
+	by.next[tp] = math.MaxInt32 - 1
+	for _, want := range []int32{math.MaxInt32 - 1, 1, 4} { // as Kafka's own: ...646, ...647, 0, 1
+		if got := by.sequence(tp, 3); got != want {
+			t.Fatalf("first sequence %d, want %d", got, want)
+		}
+	}
+	if got := plainProducer().sequence(tp, 3); got != -1 {
+		t.Errorf("a plain producer has sequence %d", got)
+	}
+}
+
+func TestSplitKeepsSequences(t *testing.T) {
+	t.Parallel()
+	p, by := newPlan(1<<20), testProducer()
+	var c processor.Commit
+	for i := range 5 {
+		c.Records = append(c.Records, output("a", 0, fmt.Sprint(i), "v"))
+	}
+	p.fill(&c)
+	p.seal(by, sarama.CompressionNone)
+	x := p.parts[0]
+	for x.split() {
+	}
+	if len(x.batches) != 3 { // 1, 1 and 3 records
+		t.Fatalf("%d batches", len(x.batches))
+	}
+	next := int32(0)
+	for i, b := range x.batches {
+		for j, r := range b.Records {
+			if r.OffsetDelta != int64(j) || string(r.Key) != fmt.Sprint(int(next)+j) {
+				t.Errorf("batch %d: record %+v", i, r)
+			}
+		}
+		if b.FirstSequence != next || int(b.LastOffsetDelta) != len(b.Records)-1 {
+			t.Errorf("batch %d: sequence %d, last delta %d", i, b.FirstSequence, b.LastOffsetDelta)
+		}
+		next += int32(len(b.Records))
+	}
+}
+
+func TestTimestampsBeyondReach(t *testing.T) {
+	t.Parallel()
+	p := newPlan(1 << 20)
+	for _, ts := range []int64{-5, math.MaxInt64} {
+		r := output("a", 0, "k", "v")
+		r.Timestamp = ts
+		p.fill(&processor.Commit{Records: []processor.Output{r}})
+		p.seal(testProducer(), sarama.CompressionNone)
+		if got := p.parts[0].batches[0].FirstTimestamp.UnixMilli(); got < 0 || got > latest {
+			t.Errorf("%d became %d", ts, got)
+		}
+		p.clear()
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	var c processor.Commit
+	for i := range 10_000 {
+		c.Records = append(c.Records, output("topic", int32(i%4), fmt.Sprint(i), "12345678"))
+	}
+	p, by := newPlan(defaultBatchBytes), testProducer()
+	b.ReportAllocs()
+	for b.Loop() {
+		p.fill(&c)
+		p.seal(by, sarama.CompressionNone)
+		p.clear()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/10_000, "ns/record")
+}

@@ -1,0 +1,291 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/internal/brokertest"
+	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/processor"
+)
+
+// TestHandOver: a newcomer gets its share after the former owner has finished, and everything when that one stops.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	brokers := brokertest.Brokers(t)
+	in, log := brokertest.Topic(t, "in", 4), brokertest.Topic(t, "log", 4)
+	app := brokertest.UniqueName(t, "app")
+	a := start(t, options(brokers, app, "a"), tasks(in, 4, log)...)
+	first := leases(t, a.ports[0], 4)
+	if len(first) != 4 {
+		t.Fatalf("leases %v", first)
+	}
+	b := start(t, options(brokers, app, "b"), tasks(in, 4, log)...)
+
+	// What a does for the tasks that it has to give up is what b gets.
+	revoked := map[processor.TaskID]bool{}
+	until(t, a.ports[0], "two revocations", func(e runtime.Events) bool {
+		for _, id := range e.Revoked {
+			revoked[id] = true
+		}
+		if len(e.Lost)+len(e.Granted) > 0 {
+			t.Fatalf("unexpected %+v", e)
+		}
+		return len(revoked) == 2
+	})
+	if e := b.ports[0].Poll(0); len(e.Granted) > 0 {
+		t.Fatalf("granted before it is released: %+v", e.Granted)
+	}
+	var last processor.Commit
+	for id := range revoked {
+		last.Join(processor.Commit{Writes: []processor.Writes{writes(log, id.Partition, "k", "v")}, Positions: []processor.Position{position(in, id.Partition, 5)}})
+	}
+	deleteAt := mustCommit(t, a.ports[0], last).Ends
+	for id := range revoked {
+		a.ports[0].Release(id)
+	}
+	for id, l := range leases(t, b.ports[0], 2) {
+		if !revoked[id] || l.Inputs[0].Offset != 5 || l.Changelogs[0].End < deleteAt[l.Changelogs[0].TopicPartition] {
+			t.Errorf("task %s is handed over with %+v", id, l)
+		}
+	}
+
+	a.stop()
+	until(t, a.ports[0], "the call to stop", func(e runtime.Events) bool { return e.Stop })
+	began := time.Now()
+	for id := range first {
+		if !revoked[id] {
+			a.ports[0].Release(id)
+		}
+	}
+	rest := leases(t, b.ports[0], 2)
+	for id := range rest {
+		if revoked[id] {
+			t.Errorf("task %s is granted twice", id)
+		}
+	}
+	if took := time.Since(began); took > 4*time.Second { // the session lasts 6
+		t.Errorf("it took %v until the others had the tasks of a process that has stopped", took)
+	}
+}
+
+func TestWorkersShareTasks(t *testing.T) {
+	t.Parallel()
+	in := brokertest.Topic(t, "in", 4)
+	cfg := options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p")
+	cfg.Workers = 2
+	proc := start(t, cfg, tasks(in, 4, "")...)
+	if len(proc.ports) != 2 {
+		t.Fatalf("%d ports", len(proc.ports))
+	}
+	for _, p := range proc.ports {
+		if got := leases(t, p, 2); len(got) != 2 {
+			t.Errorf("%d leases", len(got))
+		}
+	}
+}
+
+// TestReleasedIsGrantedAnew: a worker that gives a task back on its own account gets it again, with the positions of then.
+func TestReleasedIsGrantedAnew(t *testing.T) {
+	t.Parallel()
+	in := brokertest.Topic(t, "in", 2)
+	p := start(t, options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p"), tasks(in, 2, "")...).ports[0]
+	leases(t, p, 2)
+	mustCommit(t, p, processor.Commit{Positions: []processor.Position{position(in, 1, 33)}})
+	task := processor.TaskID{Partition: 1}
+	p.Release(task)
+	got := leases(t, p, 1)
+	if l := got[task]; len(got) != 1 || l.Inputs[0].Offset != 33 {
+		t.Errorf("granted anew: %+v", got)
+	}
+}
+
+// TestTheSameProcessTwice: the second one takes over the first one's place in the group at once, as after a crash; the
+// first, should it still live, is told.
+func TestTheSameProcessTwice(t *testing.T) {
+	t.Parallel()
+	brokers := brokertest.Brokers(t)
+	in, app := brokertest.Topic(t, "in", 2), brokertest.UniqueName(t, "app")
+	a := start(t, options(brokers, app, "same"), tasks(in, 2, "")...)
+	leases(t, a.ports[0], 2)
+	began := time.Now()
+	b := start(t, options(brokers, app, "same"), tasks(in, 2, "")...)
+	leases(t, b.ports[0], 2)
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("it took %v to take over", took)
+	}
+	deadline := time.Now().Add(patience)
+	lost := 0
+	for {
+		e := a.ports[0].Poll(100 * time.Millisecond)
+		lost += len(e.Lost)
+		if errors.Is(e.Fatal, ErrInstanceFenced) {
+			break
+		}
+		if e.Fatal != nil || time.Now().After(deadline) {
+			t.Fatalf("the first is not told: %v", e.Fatal)
+		}
+	}
+	if lost != 2 {
+		t.Errorf("the first lost %d leases", lost)
+	}
+}
+
+// TestLostMembership: a process that was thrown out loses its leases and comes back.
+func TestLostMembership(t *testing.T) {
+	t.Parallel()
+	in := brokertest.Topic(t, "in", 2)
+	proc := start(t, options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p"), tasks(in, 2, "")...)
+	p := proc.ports[0]
+	leases(t, p, 2)
+	m, _ := proc.cluster.group.membership()
+	must(t, proc.cluster.group.sendLeave(m))
+	lost, again := 0, 0
+	until(t, p, "losing and getting the tasks", func(e runtime.Events) bool {
+		if again > 0 && len(e.Lost) > 0 {
+			t.Fatal("lost after it was granted")
+		}
+		lost, again = lost+len(e.Lost), again+len(e.Granted)
+		return lost == 2 && again == 2
+	})
+	mustCommit(t, p, processor.Commit{Positions: []processor.Position{position(in, 0, 3)}})
+}
+
+// TestLeaseWaitsForOpenTransaction: positions that a transaction is about to change are not taken.
+func TestLeaseWaitsForOpenTransaction(t *testing.T) {
+	t.Parallel()
+	brokers := brokertest.Brokers(t)
+	in, app := brokertest.Topic(t, "in", 1), brokertest.UniqueName(t, "app")
+	cfg := brokertest.Config()
+	cfg.Producer.Transaction.ID = brokertest.UniqueName(t, "tx")
+	client, err := sarama.NewClient(brokers, cfg)
+	must(t, err)
+	defer client.Close()
+	b, err := client.TransactionCoordinator(cfg.Producer.Transaction.ID)
+	must(t, err)
+	end := openOffsets(t, client, b, cfg.Producer.Transaction.ID, app, in, 42)
+
+	p := start(t, options(brokers, app, "p"), tasks(in, 1, "")...).ports[0].(*Port)
+	brokertest.Eventually(t, patience, func() (bool, string) {
+		_, member := p.group.membership()
+		return member, "not a member yet"
+	})
+	positions, err := p.cluster.committedOffsets([]processor.TopicPartition{{Topic: in}})
+	if got := positions[processor.TopicPartition{Topic: in}]; err != nil || !errors.Is(got.err, sarama.ErrUnstableOffsetCommit) {
+		t.Errorf("an unstable position: %+v, %v", got, err)
+	}
+	end()
+	if l := leases(t, p, 1)[processor.TaskID{}]; l.Inputs[0].Offset != 42 {
+		t.Errorf("lease %+v", l)
+	}
+}
+
+// openOffsets leaves a transaction open that commits an offset of the group, and returns what commits it.
+func openOffsets(t *testing.T, client sarama.Client, b *sarama.Broker, id, group, topic string, offset int64) (end func()) {
+	t.Helper()
+	pid, err := b.InitProducerID(&sarama.InitProducerIDRequest{Version: 4, TransactionalID: &id, TransactionTimeout: patience, ProducerID: -1, ProducerEpoch: -1})
+	must(t, err)
+	added, err := b.AddOffsetsToTxn(&sarama.AddOffsetsToTxnRequest{Version: 3, TransactionalID: id, ProducerID: pid.ProducerID, ProducerEpoch: pid.ProducerEpoch, GroupID: group})
+	must(t, err)
+	must(t, code(added.Err))
+	g, err := client.Coordinator(group)
+	must(t, err)
+	brokertest.Eventually(t, patience, func() (bool, string) {
+		resp, err := g.TxnOffsetCommit(&sarama.TxnOffsetCommitRequest{
+			Version: 3, TransactionalID: id, GroupID: group, ProducerID: pid.ProducerID, ProducerEpoch: pid.ProducerEpoch, GenerationID: -1,
+			Topics: map[string][]*sarama.PartitionOffsetMetadata{topic: {{Offset: offset, LeaderEpoch: -1}}},
+		})
+		must(t, err)
+		e := resp.Topics[topic][0].Err
+		return e == sarama.ErrNoError, e.Error()
+	})
+	return func() {
+		resp, err := b.EndTxn(&sarama.EndTxnRequest{Version: 3, TransactionalID: id, ProducerID: pid.ProducerID, ProducerEpoch: pid.ProducerEpoch, TransactionResult: true})
+		must(t, err)
+		must(t, code(resp.Err))
+	}
+}
+
+// TestCommittedPositionWasDeleted: records that were deleted before they were processed are not passed over in silence.
+func TestCommittedPositionWasDeleted(t *testing.T) {
+	t.Parallel()
+	brokers := brokertest.Brokers(t)
+	in, app := brokertest.Topic(t, "in", 1), brokertest.UniqueName(t, "app")
+	produce(t, in, 10, 10)
+	a := start(t, options(brokers, app, "a"), tasks(in, 1, "")...)
+	leases(t, a.ports[0], 1)
+	mustCommit(t, a.ports[0], processor.Commit{Positions: []processor.Position{position(in, 0, 5)}})
+	must(t, a.cluster.Close())
+	deleteRecords(t, brokers, in, 8)
+	b := start(t, options(brokers, app, "b"), tasks(in, 1, "")...)
+	deadline := time.Now().Add(patience)
+	for {
+		e := b.ports[0].Poll(100 * time.Millisecond)
+		var gone *CommittedLostError
+		if errors.As(e.Fatal, &gone) {
+			if gone.Topic != in || gone.Committed != 5 || gone.Start != 8 {
+				t.Errorf("fatal: %v", e.Fatal)
+			}
+			return
+		}
+		if len(e.Granted) > 0 || e.Fatal != nil || time.Now().After(deadline) {
+			t.Fatalf("granted %+v, fatal %v", e.Granted, e.Fatal)
+		}
+	}
+}
+
+func TestOffsetResetLatest(t *testing.T) {
+	t.Parallel()
+	in := brokertest.Topic(t, "in", 1)
+	produce(t, in, 10, 10)
+	cfg := options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p")
+	cfg.OffsetReset = Latest
+	if l := leases(t, start(t, cfg, tasks(in, 1, "")...).ports[0], 1)[processor.TaskID{}]; l.Inputs[0].Offset != 10 {
+		t.Errorf("lease %+v", l)
+	}
+}
+
+// TestGrantIsSeenAfterTheLoss: events about one task come in their order, though a worker reads grants first.
+func TestGrantIsSeenAfterTheLoss(t *testing.T) {
+	t.Parallel()
+	p := &Port{signal: make(chan struct{}, 1)}
+	task, other := processor.TaskID{Partition: 1}, processor.TaskID{Partition: 2}
+	p.post(func(e *runtime.Events) { e.Lost = append(e.Lost, task) })
+	p.post(func(e *runtime.Events) {
+		e.Granted = append(e.Granted, runtime.Lease{Task: task}, runtime.Lease{Task: other})
+	})
+	if e := p.Poll(time.Second); len(e.Lost) != 1 || len(e.Granted) != 1 || e.Granted[0].Task != other {
+		t.Fatalf("first %+v", e)
+	}
+	if e := p.Poll(time.Second); len(e.Lost) != 0 || len(e.Granted) != 1 || e.Granted[0].Task != task {
+		t.Fatalf("then %+v", e)
+	}
+	p.post(func(e *runtime.Events) { e.Granted = append(e.Granted, runtime.Lease{Task: task}) })
+	if !p.withdraw(task) || p.withdraw(task) {
+		t.Error("an unseen grant cannot be withdrawn, or twice")
+	}
+	if e := p.Poll(0); len(e.Granted) != 0 {
+		t.Errorf("withdrawn: %+v", e)
+	}
+}
+
+func TestMemberDataIsReadBack(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 8, 300} {
+		if got := decodeMember(encodeMember(n)); got != n {
+			t.Errorf("%d workers became %d", n, got)
+		}
+	}
+	for _, data := range [][]byte{nil, {}, {1}, {0, 4}, {1, 0}, {1, 0x80}, {1, 0xff, 0xff, 0xff, 0xff, 0x0f}} {
+		if got := decodeMember(data); got != 1 {
+			t.Errorf("%v: %d workers", data, got)
+		}
+	}
+	if s := fmt.Sprint(decodeMember(append(encodeMember(5), "later formats"...))); s != "5" {
+		t.Errorf("a longer format: %s workers", s)
+	}
+}

@@ -1,0 +1,54 @@
+package testdriver_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/millrace-streams/millrace/serde"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/testdriver"
+	"github.com/millrace-streams/millrace/topology"
+)
+
+var (
+	Lines      = topology.NewTopic("lines", serde.String, serde.String)
+	ByWord     = topology.NewRepartition("by-word", serde.String, serde.String)
+	Counts     = store.NewKeyValue("counts", serde.String, serde.Int64)
+	WordCounts = topology.NewTopic("word-counts", serde.String, serde.Int64)
+)
+
+func wordCount() (*topology.Topology, error) {
+	b := topology.NewBuilder()
+	words := topology.FlatMapValues(topology.From(b, Lines), strings.Fields)
+	byWord := topology.GroupBy(words, ByWord, func(_, word string) string { return word })
+	topology.To(topology.Changes(topology.Count(byWord, Counts)), WordCounts)
+	return b.Build()
+}
+
+// In a test, New(t, topo) fails the test by itself and needs no error checks.
+func Example() {
+	topo, err := wordCount()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := testdriver.Open(topo, testdriver.DefaultPartitions(4))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	lines, counts := testdriver.Input(d, Lines), testdriver.Output(d, WordCounts)
+
+	lines.Send("", "a b a")
+	for _, r := range counts.ReadAll() {
+		fmt.Println(r.Key, r.Value)
+	}
+	lines.Send("", "a")
+	fmt.Println(testdriver.ReadMap(counts), testdriver.Store(d, Counts).All())
+	// Output:
+	// b 1
+	// a 1
+	// a 2
+	// map[a:3] [{a 3} {b 1}]
+}
