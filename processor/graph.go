@@ -101,4 +101,7 @@ type Binding struct {
 	Node     *Node
 	Children []any // bound children, each an Emit of the type that the node sends
 	Names    []string
+	// Timestamp may be set by a source while it is bound: it returns the event time of a fetched record, given the highest
+	// of its partition so far (Unknown before the first). A negative one is a bad record.
+	Timestamp func(raw *Raw, partitionTime int64) int64
 }

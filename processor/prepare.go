@@ -51,7 +51,7 @@ func (t *Task) Prepare() (Commit, error) {
 	c := Commit{Records: t.Out.take()}
 	for _, in := range t.inputs {
 		if p := in.position(); p != in.prepared {
-			c.Positions = append(c.Positions, Position{TopicPartition: in.tp, Offset: p})
+			c.Positions = append(c.Positions, in.at(p))
 			in.prepared = p
 		}
 		in.processed = false
@@ -68,9 +68,14 @@ func (t *Task) Prepare() (Commit, error) {
 	}
 	if len(c.Positions) == 0 && !c.Empty() && len(t.inputs) > 0 {
 		in := t.inputs[0]
-		c.Positions = []Position{{TopicPartition: in.tp, Offset: in.prepared}}
+		c.Positions = []Position{in.at(in.prepared)}
 	}
 	return c, nil
+}
+
+// at returns a position of the input. Stream time survives in its metadata.
+func (in *input) at(offset int64) Position {
+	return Position{TopicPartition: in.tp, Offset: offset, Metadata: EncodePartitionTime(in.time)}
 }
 
 // flushCaches goes round until nothing is held back, since a forward may change a table above.

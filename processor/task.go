@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/millrace-streams/millrace/store"
 )
@@ -17,6 +18,10 @@ type Options struct {
 	Policy     ErrorPolicy
 	// EveryUpdate forwards each update of a table at once, instead of the last one per key at the commit.
 	EveryUpdate bool
+	// MaxIdle is how long records wait, by the wall clock, for an input of the same task that is empty, so that records are
+	// taken in the order of their timestamps across inputs. At 0 they wait only for what is known to be on the broker;
+	// below 0 for nothing.
+	MaxIdle time.Duration
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
 	// Dropped, if set, is told of every record that is skipped or sent to the dead-letter topic.
@@ -26,7 +31,9 @@ type Options struct {
 // Start is where one input partition begins.
 type Start struct {
 	TopicPartition
-	Offset int64
+	Offset   int64
+	Metadata string // as committed with the position
+	Behind   bool   // the broker holds records from Offset on
 }
 
 // Counters counts what a task did since it was made.
@@ -63,7 +70,8 @@ type Task struct {
 	caches      []Cache
 	timers      schedule
 	now         int64 // wall clock, as of the latest Run
-	streamTime  int64 // highest record timestamp, -1 before the first record
+	streamTime  int64 // highest record timestamp, Unknown before the first record
+	stalled     int64 // until when records wait for an empty input, 0 if they do not
 	record      *Raw  // the record in work, nil in punctuations
 	inputOf     *input
 	recordTime  int64
@@ -74,7 +82,7 @@ type Task struct {
 // NewTask binds the graph of spec for one partition. stores holds the open store of each StoreSpec, by name; starts the
 // first offset of each source partition; now is the wall clock in milliseconds.
 func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []Start, now int64, opt Options) (*Task, error) {
-	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: -1}
+	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: Unknown}
 	if t.opt.Consumed == nil {
 		t.opt.Consumed = func(TopicPartition, int) {}
 	}
@@ -97,6 +105,7 @@ func (t *Task) bind(starts []Start) (err error) {
 	defer recovered(&err)
 	t.mark()
 	bound := make([]any, len(t.spec.Nodes))
+	extracts := make([]func(*Raw, int64) int64, len(t.spec.Nodes))
 	for i := len(t.spec.Nodes) - 1; i >= 0; i-- {
 		node := t.spec.Nodes[i]
 		b := &Binding{Task: t, Node: node}
@@ -108,21 +117,26 @@ func (t *Task) bind(starts []Start) (err error) {
 		if err != nil {
 			return Failed(node.Name, KindProcess, err)
 		}
-		bound[i] = built
+		bound[i], extracts[i] = built, b.Timestamp
 	}
 	slices.Reverse(t.caches)
 	for i, node := range t.spec.Nodes {
 		if node.Kind == KindSource {
-			t.addInputs(node, bound[i].(Source), starts)
+			t.addInputs(node, bound[i].(Source), extracts[i], starts)
 		}
 	}
 	return nil
 }
 
-func (t *Task) addInputs(node *Node, source Source, starts []Start) {
+func (t *Task) addInputs(node *Node, source Source, extract func(*Raw, int64) int64, starts []Start) {
 	for _, s := range starts {
 		if s.Topic == node.Topic.Physical(t.opt.App) {
-			in := &input{tp: s.TopicPartition, node: node.Name, source: source, next: s.Offset, prepared: s.Offset}
+			in := &input{
+				tp: s.TopicPartition, node: node.Name, source: source, extract: extract, next: s.Offset, prepared: s.Offset,
+				behind: s.Behind, time: DecodePartitionTime(s.Metadata),
+			}
+			in.extracted = in.time
+			t.streamTime = max(t.streamTime, in.time)
 			t.inputs = append(t.inputs, in)
 			t.byPartition[s.TopicPartition] = in
 		}
@@ -194,9 +208,8 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 func (t *Task) process(in *input) error {
 	raw := in.peek()
 	t.record, t.inputOf, t.recordTime = raw, in, raw.Timestamp
-	if raw.Timestamp > t.streamTime {
-		t.streamTime = raw.Timestamp
-	}
+	in.time = max(in.time, raw.Timestamp)
+	t.streamTime = max(t.streamTime, in.time)
 	t.mark()
 	if err := t.guard(in, raw); err != nil {
 		t.rollback()

@@ -92,7 +92,7 @@ func (r rig) send(topic string, first int64, values ...string) {
 		at := first + int64(i)
 		raws = append(raws, processor.Raw{Key: []byte("k"), Value: []byte(v), Timestamp: at, Offset: at})
 	}
-	r.Enqueue(partition(topic), raws, first+int64(len(values)), 1)
+	r.Enqueue(partition(topic), raws, first+int64(len(values)), 1, false)
 }
 
 func (r rig) commit(t *testing.T) processor.Commit {
@@ -158,7 +158,7 @@ func TestFailureStopsAndNamesTheRecord(t *testing.T) {
 func TestSkippedRecordLeavesNothing(t *testing.T) {
 	r := newRig(t, processor.SkipBadRecords(), echo)
 	r.send("in-a", 0, "fine", "bad", "panic", "undecodable", "later")
-	r.Enqueue(partition("in-b"), []processor.Raw{{Timestamp: -1, Offset: 3}}, 4, 1)
+	r.Enqueue(partition("in-b"), []processor.Raw{{Timestamp: -1, Offset: 3}}, 4, 1, false)
 	if _, err := r.Run(0, 100); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestFieldReport55DeadLetterKeepsTheOriginal(t *testing.T) {
 		return errors.New("no luck")
 	})
 	original := []processor.Header{{Key: "h", Value: []byte("1")}, {Key: "g", Value: []byte("2")}}
-	r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Value: []byte("v"), Timestamp: 9, Offset: 42, Headers: original}}, 43, 1)
+	r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Value: []byte("v"), Timestamp: 9, Offset: 42, Headers: original}}, 43, 1, false)
 	if _, err := r.Run(0, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestPositionPastControlRecords(t *testing.T) {
 	}
 	r.commit(t)
 	r.layers.Committed(2)
-	r.Enqueue(partition("in-a"), nil, 3, 0)
+	r.Enqueue(partition("in-a"), nil, 3, 0, false)
 	if r.Dirty() || !r.Moved() {
 		t.Fatalf("dirty %v, moved %v", r.Dirty(), r.Moved())
 	}
@@ -297,7 +297,7 @@ func TestStreamTimePunctuation(t *testing.T) {
 		return nil
 	})
 	for _, ts := range []int64{3, 9, 10, 1000, 1005, 1010} {
-		r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Timestamp: ts, Offset: ts}}, ts+1, 1)
+		r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Timestamp: ts, Offset: ts}}, ts+1, 1, false)
 	}
 	if _, err := r.Run(0, 100); err != nil {
 		t.Fatal(err)

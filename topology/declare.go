@@ -8,12 +8,34 @@ type Topic[K, V any] struct {
 	name   string
 	keys   serde.Serde[K]
 	values serde.Serde[V]
+	time   EventTime[K, V] // nil: the record's own timestamp
 }
 
 // NewTopic declares a topic. The name is checked when it is used: 1 to 249 of the characters a-z, A-Z, 0-9, dot, underscore
 // and hyphen.
 func NewTopic[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) Topic[K, V] {
 	return Topic[K, V]{name: name, keys: keys, values: values}
+}
+
+// EventTime finds out when what a record tells of happened, in milliseconds since 1970. recordTime is the record's own
+// timestamp, negative if its producer set none; partitionTime the highest event time of its partition so far,
+// processor.Unknown before the first. A null key or value comes as the zero value. A negative result makes the record a bad
+// one, to be treated as the application's processor.ErrorPolicy says.
+type EventTime[K, V any] func(key K, value V, recordTime, partitionTime int64) int64
+
+// WithEventTime returns the topic read with another time than that of its records. It decodes each record twice.
+func (t Topic[K, V]) WithEventTime(fn EventTime[K, V]) Topic[K, V] {
+	t.time = fn
+	return t
+}
+
+// PartitionTimeIfNegative keeps the timestamps of records, and gives those without one the highest of their partition so
+// far; it is Kafka Streams' UsePartitionTimeOnInvalidTimestamp.
+func PartitionTimeIfNegative[K, V any](_ K, _ V, recordTime, partitionTime int64) int64 {
+	if recordTime < 0 {
+		return partitionTime
+	}
+	return recordTime
 }
 
 // Name returns the topic's name.

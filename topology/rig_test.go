@@ -101,7 +101,7 @@ func (r *rig) deliver(tp processor.TopicPartition, in rec) {
 	offset := r.next[tp]
 	r.next[tp]++
 	raw := processor.Raw{Key: in.key, Value: in.value, Timestamp: in.ts, Headers: in.headers, Offset: offset}
-	r.reader[tp].Enqueue(tp, []processor.Raw{raw}, offset+1, 1)
+	r.reader[tp].Enqueue(tp, []processor.Raw{raw}, offset+1, 1, false)
 }
 
 // run processes and commits until nothing moves any more.

@@ -235,7 +235,7 @@ func TestCountAllocations(t *testing.T) {
 		batch[i] = processor.Raw{Key: fmt.Appendf(nil, "key-%d", i%200), Value: []byte("v"), Timestamp: 1, Offset: int64(i)}
 	}
 	perRun := testing.AllocsPerRun(20, func() {
-		task.Enqueue(tp, batch, records, 1)
+		task.Enqueue(tp, batch, records, 1, false)
 		must(task.Run(0, records))
 		must(0, r.commit(processor.TaskID{}, task))
 		r.out = map[string][]processor.Output{}
