@@ -23,7 +23,7 @@ type App struct {
 
 	mu      sync.Mutex
 	cluster *kafka.Cluster   // while it runs
-	placed  *topology.Layout // set before cluster
+	placed  *topology.Layout // likewise
 }
 
 // ErrAlreadyRun is returned by a second Run.
@@ -68,9 +68,8 @@ func (a *App) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("millrace: %w", err)
 	}
-	a.placed = layout
-	a.running(cluster)
-	defer a.running(nil)
+	a.running(cluster, layout)
+	defer a.running(nil, nil)
 	return a.work(ctx, cluster, layout)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace-streams/millrace/internal/kafka"
 	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/topology"
 )
 
 // Lag returns how many offsets of the application's input partitions, its repartition topics included, are not yet
@@ -40,9 +41,9 @@ func (a *App) Lag(ctx context.Context) (int64, error) {
 // ErrNotRunning is returned by what needs a running application.
 var ErrNotRunning = errors.New("millrace: the application is not running")
 
-// running makes the cluster available to queries; nil ends that.
-func (a *App) running(cluster *kafka.Cluster) {
+// running makes the cluster and the layout available to queries; nil ends that.
+func (a *App) running(cluster *kafka.Cluster, layout *topology.Layout) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cluster = cluster
+	a.cluster, a.placed = cluster, layout
 }

@@ -4,7 +4,6 @@ package integration
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -39,8 +38,8 @@ func TestKill9(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rng := seeded(t)
-			c.spec.CommitInterval, c.spec.FlushInterval = 50*time.Millisecond, 500*time.Millisecond
-			write(rng, 200_000, 5_000).killed(t, c.spec, rng, 10, 2*time.Second)
+			c.spec.FlushInterval, c.spec.StagedBytes = 200*time.Millisecond, 256<<10 // many small commits
+			write(rng, 200_000, 5_000).killed(t, c.spec, rng, 10)
 		})
 	}
 }
@@ -53,7 +52,7 @@ func TestTwoProcessesTakeOver(t *testing.T) {
 	text := write(rng, 100_000, 5_000)
 	s := spec{Kind: "wordcount", Brokers: brokertest.Brokers(t), App: brokertest.UniqueName(t, "words"), StateDir: t.TempDir(),
 		In: brokertest.Topic(t, "lines", partitions), Out: brokertest.Topic(t, "counts", partitions),
-		CommitInterval: 50 * time.Millisecond, SessionTimeout: 3 * time.Second, TransactionTimeout: 3 * time.Second}
+		CommitInterval: 20 * time.Millisecond, StagedBytes: 256 << 10, SessionTimeout: 3 * time.Second, TransactionTimeout: 3 * time.Second}
 	one := spawn(t, s)
 	s.StateDir = t.TempDir()
 	other := spawn(t, s)
@@ -61,10 +60,9 @@ func TestTwoProcessesTakeOver(t *testing.T) {
 		state, n := members(t, s.App)
 		return n == 2 && state == "Stable", fmt.Sprintf("the group is %s with %d members", state, n)
 	})
-	brokertest.Produce(t, s.Brokers, s.In, text.part(0, 2, partitions)...)
-	time.Sleep(time.Duration(rng.Int64N(int64(time.Second)))) // any moment will do
+	brokertest.Produce(t, s.Brokers, s.In, text.part(0, 1, partitions)...)
+	newProgress(t, s.Brokers, s.App, s.In, partitions).wait(rng.Int64N(text.steps()*3/4), other.alive)
 	one.kill()
-	brokertest.Produce(t, s.Brokers, s.In, text.part(1, 2, partitions)...)
 	waitCommitted(t, s.Brokers, s.App, wordCountTopics(s.App, s.In), other.alive)
 	other.stop()
 	text.check(t, s.Brokers, s.Out, true)
@@ -74,16 +72,21 @@ func TestTwoProcessesTakeOver(t *testing.T) {
 func TestBrokerRestart(t *testing.T) {
 	const partitions = 4
 	rng := seeded(t)
-	text := write(rng, 60_000, 5_000)
+	text := write(rng, 150_000, 5_000)
 	broker := ownBroker(t)
 	brokertest.CreateTopic(t, broker.addrs, "lines", partitions, nil)
 	brokertest.CreateTopic(t, broker.addrs, "counts", partitions, nil)
 	app := start(t, build(t, func(b *topology.Builder) { wordCount(b, "lines", "counts") }), millrace.Config{
-		ApplicationID: "words", Brokers: broker.addrs, StateDir: t.TempDir(), CommitInterval: 50 * time.Millisecond,
+		ApplicationID: "words", Brokers: broker.addrs, StateDir: t.TempDir(), CommitInterval: 20 * time.Millisecond, StagedBytes: 256 << 10,
 	})
 	for i, how := range []string{"stop", "kill"} {
+		work := newProgress(t, broker.addrs, "words", "lines", partitions)
+		goal := work.now() + rng.Int64N(text.steps()/4)
 		brokertest.Produce(t, broker.addrs, "lines", text.part(i, 3, partitions)...)
-		broker.during(rng, how)
+		work.wait(goal, app.alive)
+		broker.run(how)
+		broker.run("start")
+		t.Logf("%s when %d of %d steps were committed", how, work.now(), text.steps())
 	}
 	brokertest.Produce(t, broker.addrs, "lines", text.part(2, 3, partitions)...)
 	app.drain()
@@ -145,12 +148,4 @@ func (p *process) run(command string) {
 	if err != nil {
 		p.t.Fatalf("%s %s: %v\n%s", p.script, command, err, out)
 	}
-}
-
-// during ends the broker at any moment of the next second, and starts it again.
-func (p *process) during(rng *rand.Rand, how string) {
-	p.t.Helper()
-	time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
-	p.run(how)
-	p.run("start")
 }

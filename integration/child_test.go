@@ -42,6 +42,7 @@ type spec struct {
 	FlushInterval      time.Duration
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
+	StagedBytes        int
 }
 
 // kinds are the topologies that a child can run. tell writes a line to the parent.
@@ -61,7 +62,7 @@ func (s spec) config() millrace.Config {
 	c := millrace.Config{
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
-		Store: store.Opener(bolt.Opener{}),
+		StagedBytes: s.StagedBytes, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
 		c.Store = memory.Opener{}

@@ -104,14 +104,22 @@ func (i *instance) join() error {
 	}
 }
 
+// alive returns an error when Run has returned.
+func (i *instance) alive() error {
+	select {
+	case <-i.ended:
+		return fmt.Errorf("the application ended early: %w", i.err)
+	default:
+		return nil
+	}
+}
+
 // eventually waits for a condition while the application runs.
 func (i *instance) eventually(cond func() (bool, string)) {
 	i.t.Helper()
 	brokertest.Eventually(i.t, patience, func() (bool, string) {
-		select {
-		case <-i.ended:
-			i.t.Fatalf("the application ended early: %v", i.err)
-		default:
+		if err := i.alive(); err != nil {
+			i.t.Fatal(err)
 		}
 		return cond()
 	})

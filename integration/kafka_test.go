@@ -173,28 +173,36 @@ func members(t *testing.T, group string) (state string, n int) {
 	return found[0].State, len(found[0].Members)
 }
 
-// waitCounted waits until the group has committed the topics, upstream first, up to their ends.
-func waitCommitted(t *testing.T, brokers []string, group string, topics []string, alive func() error) {
+// groupLag returns how many offsets of a topic the group has not committed.
+func groupLag(t *testing.T, brokers []string, group, topic string) (int64, error) {
 	t.Helper()
 	c := client(t, brokers)
-	for _, topic := range topics {
-		partitions, err := c.Partitions(topic)
+	defer c.Close()
+	partitions, err := c.Partitions(topic)
+	if err != nil {
+		return 0, err
+	}
+	at, lag := brokertest.GroupOffsets(t, brokers, group, topic), int64(0)
+	for _, p := range partitions {
+		end, err := c.GetOffset(topic, p, sarama.OffsetNewest)
 		if err != nil {
-			t.Fatal(err)
+			return 0, err
 		}
+		lag += end - at[p]
+	}
+	return lag, nil
+}
+
+// waitCommitted waits until the group has committed the topics, upstream first, up to their ends.
+func waitCommitted(t *testing.T, brokers []string, group string, topics []string, alive func() error) {
+	t.Helper()
+	for _, topic := range topics {
 		brokertest.Eventually(t, 3*patience, func() (bool, string) {
 			if err := alive(); err != nil {
 				t.Fatal(err)
 			}
-			at, lag := brokertest.GroupOffsets(t, brokers, group, topic), int64(0)
-			for _, p := range partitions {
-				end, err := c.GetOffset(topic, p, sarama.OffsetNewest)
-				if err != nil {
-					return false, err.Error()
-				}
-				lag += end - at[p]
-			}
-			return lag == 0, fmt.Sprintf("%s: %d offsets are not committed", topic, lag)
+			lag, err := groupLag(t, brokers, group, topic)
+			return err == nil && lag == 0, fmt.Sprintf("%s: %d offsets are not committed (%v)", topic, lag, err)
 		})
 	}
 }

@@ -38,7 +38,21 @@ func (c *Commit) Empty() bool {
 	return len(c.Positions) == 0 && len(c.Records) == 0 && len(c.Writes) == 0
 }
 
-// Join adds what another task has to commit.
+// Reset empties the commit for the next one, keeping its memory unless the next is likely to need far less.
+func (c *Commit) Reset() {
+	if c.Empty() {
+		return
+	}
+	if wasteful(cap(c.Records), len(c.Records)) {
+		c.Records = nil
+	}
+	clear(c.Positions)
+	clear(c.Records)
+	clear(c.Writes)
+	c.Positions, c.Records, c.Writes = c.Positions[:0], c.Records[:0], c.Writes[:0]
+}
+
+// Join adds a copy of what another task has to commit.
 func (c *Commit) Join(d Commit) {
 	c.Positions = append(c.Positions, d.Positions...)
 	c.Records = append(c.Records, d.Records...)

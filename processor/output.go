@@ -15,6 +15,7 @@ const arenaReserve = 512
 // Outputs collects a task's encoded output records between two commits.
 type Outputs struct {
 	records []Output
+	former  []Output // what the latest commit took, to be used again after it
 	mark    int
 	bytes   int
 	chunk   []byte
@@ -68,8 +69,19 @@ func (o *Outputs) rollback() {
 	o.records = o.records[:o.mark]
 }
 
+// take returns the records, which stay as they are until the next take.
 func (o *Outputs) take() []Output {
-	records := o.records
-	o.records, o.mark, o.bytes = make([]Output, 0, len(records)), 0, 0
+	clear(o.former)
+	records, former := o.records, o.former[:0]
+	if wasteful(cap(former), len(records)) {
+		former = nil
+	}
+	o.records, o.former, o.mark, o.bytes = former, records, 0, 0
 	return records
+}
+
+// wasteful reports whether a buffer is much larger than what is needed now, as after a burst.
+func wasteful(capacity, need int) bool {
+	const slack, small = 8, 1024
+	return capacity > small && capacity > slack*need
 }

@@ -39,8 +39,8 @@ func (t *Task) Moved() bool {
 }
 
 // Prepare forwards what the tables hold back and returns all that must become durable. The stores' uncommitted layers
-// become their committing layers; the caller ends those with Layered.Committed or Layered.Abort. The error, if any, is a
-// *RecordError, and the task is of no further use.
+// become their committing layers; the caller ends those with Layered.Committed or Layered.Abort. The records' slice is the
+// task's, and used again at the next call. The error, if any, is a *RecordError, and the task is of no further use.
 //
 // A commit always names a position, though none may have moved: with the positions the broker checks that the task is
 // still this member's. Without one, a zombie could commit what its punctuations wrote.

@@ -71,6 +71,7 @@ func (u *undo) restore(arena []byte) {
 // drop removes an entry from the map and the index; the caller cuts the order.
 func (w *WriteSet) drop(e *Entry) {
 	delete(w.entries, e.Key)
+	w.recent = nil
 	if w.index != nil {
 		w.index.Delete(e)
 	}

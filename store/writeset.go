@@ -14,6 +14,10 @@ type WriteSet struct {
 	order   []*Entry // first touch first
 	bytes   int
 
+	// recent is the entry found by the latest Get, nil if it is none of the
+	// set's. A read is mostly followed by a write of the same key.
+	recent *Entry
+
 	// index orders the entries by key. It is nil until the first scan.
 	index *btree.BTreeG[*Entry]
 	// version changes whenever an entry joins or leaves, so that cursors know
@@ -42,7 +46,10 @@ func (w *WriteSet) Bytes() int { return w.bytes }
 
 // Get returns the entry of the key, which may be a tombstone, or nil. The entry
 // is the set's own: only Aux may be changed.
-func (w *WriteSet) Get(key []byte) *Entry { return w.entries[string(key)] }
+func (w *WriteSet) Get(key []byte) *Entry {
+	w.recent = w.entries[string(key)]
+	return w.recent
+}
 
 // Put sets the key's value, timestamp in ms and headers, and returns the entry.
 // Key and value are copied; headers are kept as they are and must not be
@@ -68,14 +75,18 @@ func (w *WriteSet) Delete(key []byte, ts int64, headers []Header) *Entry {
 // touch returns the key's entry, ready to be overwritten: its size is no longer
 // part of bytes, and what it held before the step is saved.
 func (w *WriteSet) touch(key []byte) *Entry {
-	if e := w.entries[string(key)]; e != nil {
+	e := w.recent
+	if e == nil || e.Key != string(key) {
+		e = w.entries[string(key)]
+	}
+	if e != nil {
 		w.bytes -= e.size()
 		if e.step != w.step {
 			w.save(e)
 		}
 		return e
 	}
-	e := w.take()
+	e = w.take()
 	e.Key = string(key)
 	e.step = w.step
 	w.insert(e)
@@ -170,6 +181,7 @@ func (w *WriteSet) reset() {
 	clear(w.order)
 	w.order = w.order[:0]
 	w.bytes = 0
+	w.recent = nil
 	w.index = nil
 	w.version++
 	w.Mark()

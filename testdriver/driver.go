@@ -110,18 +110,14 @@ func (d *Driver) lay() (err error) {
 		return err
 	}
 	counts := maps.Clone(d.cfg.partitions)
-	for _, topic := range append(d.topo.SourceTopics(), d.topo.SinkTopics()...) {
-		n, named := d.cfg.partitions[topic.Name]
-		switch {
-		case named:
-			delete(counts, topic.Name)
-			counts[topic.Physical(d.cfg.app)] = n
-		case !topic.Internal:
+	topics := append(d.topo.SourceTopics(), d.topo.SinkTopics()...)
+	if dead := d.cfg.policy.DeadLetterTopic; dead != "" {
+		topics = append(topics, processor.Topic{Name: dead})
+	}
+	for _, topic := range topics {
+		if !topic.Internal && counts[topic.Name] == 0 {
 			counts[topic.Name] = d.cfg.fallback
 		}
-	}
-	if dead := d.cfg.policy.DeadLetterTopic; dead != "" && counts[dead] == 0 {
-		counts[dead] = d.cfg.fallback
 	}
 	if d.layout, err = d.topo.Layout(d.cfg.app, counts, d.cfg.policy.DeadLetterTopic); err != nil {
 		return err

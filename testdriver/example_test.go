@@ -47,8 +47,8 @@ func Example() {
 	lines.Send("", "a")
 	fmt.Println(testdriver.ReadMap(counts), testdriver.Store(d, Counts).All())
 	// Output:
-	// b 1
 	// a 1
+	// b 1
 	// a 2
 	// map[a:3] [{a 3} {b 1}]
 }

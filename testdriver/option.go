@@ -46,14 +46,13 @@ func defaults() config {
 // App sets the application's id, which prefixes the names of internal topics; default is "app".
 func App(id string) Option { return func(c *config) { c.app = id } }
 
-// Partitions sets the number of partitions of a topic: one of the topology's, named as it was declared, or any other,
-// which the test can then read and write.
+// Partitions sets the number of partitions of a topic: one of the topology's, or any other, which the test can then read
+// and write. Repartition and changelog topics are sized by the topology itself.
 func Partitions(topic string, n int32) Option {
 	return func(c *config) { c.partitions[topic] = n }
 }
 
-// DefaultPartitions sets the number of partitions of the topics that [Partitions] does not name; default is 1. Repartition
-// topics get as many as the topics that they come from.
+// DefaultPartitions sets the number of partitions of the topics that [Partitions] does not name; default is 1.
 func DefaultPartitions(n int32) Option { return func(c *config) { c.fallback = n } }
 
 // StartTime sets the clock; default is 1970-01-01 UTC.

@@ -111,6 +111,9 @@ func waitCounted(ctx context.Context, app *millrace.App, ended <-chan error) err
 
 // counts reads the newest count of each word.
 func (h *home) counts(ctx context.Context, topic string) (map[string]int64, error) {
+	if err := topicread.Settled(ctx, h.client, topic); err != nil {
+		return nil, err
+	}
 	counts := map[string]int64{}
 	err := topicread.Committed(ctx, h.client, topic, func(r topicread.Record) error {
 		if len(r.Value) != 8 {

@@ -72,7 +72,10 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 // connect makes the control client and asks for the group's coordinator, trying again for a while: brokers may still be
 // starting.
 func (c *Cluster) connect(ctx context.Context) (sarama.Client, error) {
-	defer context.AfterFunc(ctx, c.cancel)()
+	defer context.AfterFunc(ctx, func() { // a request that is not answered must not outlast it
+		c.cancel()
+		c.dialer.end()
+	})()
 	client, err := sarama.NewClient(c.cfg.Brokers, c.conf)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)

@@ -3,7 +3,7 @@
 //
 // A [Cluster] has
 //
-//   - one fetcher: a goroutine per leader reads for all workers, read committed, whole batches, positions past control
+//   - one fetcher: two goroutines per leader read for all workers, read committed, whole batches, positions past control
 //     records (fetcher.go, fetchloop.go, decode.go);
 //   - one membership in the consumer group, whose partitions are leases of whole tasks and are never read through the
 //     group itself (group.go, lease.go, strategy.go, grant.go);

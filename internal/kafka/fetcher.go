@@ -10,15 +10,28 @@ import (
 	"github.com/millrace-streams/millrace/processor"
 )
 
-// fetcher reads partitions for all workers: one goroutine finds their leaders, one per leader reads.
+// fetcher reads partitions for all workers: one goroutine finds their leaders, a few per leader read.
 type fetcher struct {
 	cluster *Cluster
 	wake    chan struct{} // a subscription is homeless
 
 	mu       sync.Mutex
 	homeless []*subscription
-	loops    map[string]*fetchLoop
+	loops    map[lane]*fetchLoop
 	running  bool
+}
+
+// lane is a share of a broker's partitions, read over a connection of its own. While the response of one lane is taken
+// apart, the broker makes that of the other: with one lane alone, half of the time nobody reads.
+type lane struct {
+	addr   string
+	number int
+}
+
+const lanesPerLeader = 2
+
+func laneOf(addr string, tp processor.TopicPartition) lane {
+	return lane{addr, int(tp.Partition) % lanesPerLeader}
 }
 
 // subscription is one reading of a partition, from the call of Fetch to the next one or StopFetch.
@@ -40,7 +53,7 @@ type subscription struct {
 }
 
 func newFetcher(c *Cluster) *fetcher {
-	return &fetcher{cluster: c, wake: make(chan struct{}, 1), loops: map[string]*fetchLoop{}}
+	return &fetcher{cluster: c, wake: make(chan struct{}, 1), loops: map[lane]*fetchLoop{}}
 }
 
 // subscribe starts to read a partition.
@@ -146,7 +159,7 @@ func (f *fetcher) place(due []*subscription) {
 		addr, err := f.cluster.leader(s.TopicPartition)
 		if err == nil {
 			s.oldLeader = false
-			f.loop(addr).add(s)
+			f.loop(laneOf(addr, s.TopicPartition)).add(s)
 			continue
 		}
 		f.cluster.cfg.Logger.Warn("no leader to read from", "partition", s.TopicPartition.String(), "error", err)
@@ -191,14 +204,14 @@ func (f *fetcher) unknown(s *subscription) (givenUp bool) {
 	return true
 }
 
-// loop returns the loop that reads from a broker, starting it if need be.
-func (f *fetcher) loop(addr string) *fetchLoop {
+// loop returns the loop that reads a lane, starting it if need be.
+func (f *fetcher) loop(from lane) *fetchLoop {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.loops[addr]
+	l := f.loops[from]
 	if l == nil {
-		l = newFetchLoop(f, addr)
-		f.loops[addr] = l
+		l = newFetchLoop(f, from.addr)
+		f.loops[from] = l
 		f.cluster.work.Go(l.run)
 	}
 	return l

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace-streams/millrace/processor"
 )
 
-// fetchLoop reads from one broker, one request after the other, all partitions that it leads and whose readers keep up.
+// fetchLoop reads one lane of a broker, one request after the other: all of its partitions whose readers keep up.
 type fetchLoop struct {
 	fetcher *fetcher
 	addr    string
@@ -153,7 +153,9 @@ func (l *fetchLoop) take(b *sarama.Broker, s *subscription, block *sarama.FetchR
 	if r.next > s.position {
 		s.position = r.next
 		s.held.Add(int64(r.bytes))
-		s.port.deliver(s, runtime.Fetched{TopicPartition: s.TopicPartition, Records: r.records, Next: r.next, Bytes: r.bytes})
+		s.port.deliver(s, runtime.Fetched{
+			TopicPartition: s.TopicPartition, Records: r.records, Next: r.next, Bytes: r.bytes, More: r.next < block.LastStableOffset,
+		})
 	}
 	return true
 }

@@ -68,7 +68,7 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		g.dialer.end()
 		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
 	}
-	if g.members, err = sarama.NewConsumerGroupFromClient(c.cfg.App, g.client); err != nil {
+	if g.members, err = sarama.NewConsumerGroupFromClient(c.cfg.App, claimClient{g.client}); err != nil {
 		g.dialer.end()
 		return nil, errors.Join(fmt.Errorf("kafka: group %q: %w", c.cfg.App, err), g.client.Close())
 	}

@@ -142,7 +142,7 @@ func TestLostMembership(t *testing.T) {
 	proc := start(t, options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p"), tasks(in, 2, "")...)
 	p := proc.ports[0]
 	leases(t, p, 2)
-	m, _ := proc.cluster.group.membership()
+	m := joined(t, proc.cluster)
 	must(t, proc.cluster.group.sendLeave(m))
 	lost, again := 0, 0
 	until(t, p, "losing and getting the tasks", func(e runtime.Events) bool {
@@ -170,10 +170,7 @@ func TestLeaseWaitsForOpenTransaction(t *testing.T) {
 	end := openOffsets(t, client, b, cfg.Producer.Transaction.ID, app, in, 42)
 
 	p := start(t, options(brokers, app, "p"), tasks(in, 1, "")...).ports[0].(*Port)
-	brokertest.Eventually(t, patience, func() (bool, string) {
-		_, member := p.group.membership()
-		return member, "not a member yet"
-	})
+	joined(t, p.cluster)
 	positions, err := p.cluster.committedOffsets([]processor.TopicPartition{{Topic: in}})
 	if got := positions[processor.TopicPartition{Topic: in}]; err != nil || !errors.Is(got.err, sarama.ErrUnstableOffsetCommit) {
 		t.Errorf("an unstable position: %+v, %v", got, err)

@@ -114,6 +114,16 @@ func leases(t *testing.T, p runtime.Port, n int) map[processor.TaskID]runtime.Le
 	return all
 }
 
+// joined waits until a process is a member of the group.
+func joined(t *testing.T, c *Cluster) (m member) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() (ok bool, state string) {
+		m, ok = c.group.membership()
+		return ok, "not a member of the group"
+	})
+	return m
+}
+
 // outcome commits and waits for how it ends.
 func outcome(t *testing.T, p runtime.Port, c processor.Commit) *runtime.CommitDone {
 	t.Helper()

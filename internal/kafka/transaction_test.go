@@ -113,7 +113,7 @@ func TestStaleGenerationIsRefused(t *testing.T) {
 	proc := start(t, cfg, tasks(in, 1, "")...)
 	p := proc.ports[0]
 	leases(t, p, 1)
-	m, _ := proc.cluster.group.membership()
+	m := joined(t, proc.cluster)
 	if err := proc.cluster.group.sendLeave(m); err != nil {
 		t.Fatal(err)
 	}

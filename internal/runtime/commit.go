@@ -21,20 +21,20 @@ func (w *Worker) due() bool {
 	if w.inFlight != nil {
 		return false
 	}
-	dirty, moved, buffered, urgent := false, false, false, w.full()
+	dirty, moved, more, urgent := false, false, false, w.full()
 	for _, t := range w.tasks {
 		if t.work == nil {
 			continue
 		}
 		dirty = dirty || t.work.Dirty()
 		moved = moved || t.work.Moved()
-		buffered = buffered || t.running() && t.work.Buffered() > 0
+		more = more || t.running() && t.more()
 		urgent = urgent || t.finishing
 	}
 	since := w.now.Sub(w.last)
 	switch {
 	case dirty:
-		drained := !buffered && w.quiet && since >= w.cfg.DrainInterval
+		drained := !more && w.quiet && since >= w.cfg.DrainInterval
 		return urgent || drained || since >= w.cfg.CommitInterval
 	case moved:
 		return urgent || since >= max(movedInterval, w.cfg.CommitInterval)
@@ -44,8 +44,8 @@ func (w *Worker) due() bool {
 
 // commit prepares every task that has something to commit and hands it all to the port.
 func (w *Worker) commit() {
-	var all processor.Commit
 	c := &commit{}
+	w.batch.Reset()
 	for _, t := range w.tasks {
 		if t.work == nil || !t.work.Dirty() && !t.work.Moved() {
 			continue
@@ -57,12 +57,12 @@ func (w *Worker) commit() {
 		}
 		t.pending = part.Positions
 		c.tasks = append(c.tasks, t)
-		all.Join(part)
+		w.batch.Join(part)
 	}
 	w.last = w.now
 	if len(c.tasks) > 0 {
 		w.inFlight = c
-		w.port.Commit(all)
+		w.port.Commit(w.batch)
 	}
 }
 
@@ -73,6 +73,7 @@ func (w *Worker) settle(done *CommitDone) {
 	}
 	tasks := w.inFlight.tasks
 	w.inFlight = nil
+	w.batch.Reset() // an idle worker holds on to nothing
 	log := w.cfg.Logger.With("outcome", done.Outcome.String(), "error", done.Err)
 	switch done.Outcome {
 	case eos.Committed:

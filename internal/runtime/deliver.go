@@ -22,6 +22,7 @@ func (w *Worker) deliver(events Events) {
 		}
 		if t.work != nil && t.reads(f.TopicPartition) {
 			t.work.Enqueue(f.TopicPartition, f.Records, f.Next, f.Bytes)
+			t.behind[f.TopicPartition] = f.More
 		}
 	}
 	for _, f := range events.Failed {

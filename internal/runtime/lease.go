@@ -20,6 +20,7 @@ type task struct {
 	stores    []*openStore
 	work      *processor.Task
 	positions map[processor.TopicPartition]int64 // committed
+	behind    map[processor.TopicPartition]bool  // inputs of which the broker has more than was fetched
 	pending   []processor.Position               // in the commit in flight
 	finishing bool                               // no further step: commit, flush, close, release
 	lost      bool                               // somebody else's already: close, do not release
@@ -38,6 +39,19 @@ type openStore struct {
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
+
+// more reports whether input is at hand or about to come.
+func (t *task) more() bool {
+	if t.work.Buffered() > 0 {
+		return true
+	}
+	for _, behind := range t.behind {
+		if behind {
+			return true
+		}
+	}
+	return false
+}
 
 func (t *task) unflushed() int {
 	most := 0
@@ -109,7 +123,7 @@ func (w *Worker) open() {
 
 // take opens a task's stores and starts their restore.
 func (w *Worker) take(l Lease) error {
-	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]int64{}}
+	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]int64{}, behind: map[processor.TopicPartition]bool{}}
 	for _, in := range l.Inputs {
 		t.positions[in.TopicPartition] = in.Offset
 		w.readers[in.TopicPartition] = t
@@ -233,6 +247,7 @@ func (w *Worker) begin(t *task) error {
 		return err
 	}
 	t.work = work
+	clear(t.behind)
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}

@@ -76,6 +76,7 @@ type Fetched struct {
 	Records []processor.Raw
 	Next    int64 // position behind them, past control records and aborted ones
 	Bytes   int   // to be told to Consumed
+	More    bool  // committed records lay behind Next when this was read: the input is not drained
 }
 
 // FetchFailed ends the reading of a partition: the offset does not exist any more or not yet, the topic is gone.

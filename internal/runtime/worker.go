@@ -18,8 +18,9 @@ type Worker struct {
 	waiting  []Lease // granted, while the task's previous life is still closing
 	readers  map[processor.TopicPartition]*task
 	inFlight *commit
-	last     time.Time // when the newest commit was started
-	quiet    bool      // the latest poll brought no records
+	batch    processor.Commit // what inFlight makes durable; its memory is used again
+	last     time.Time        // when the newest commit was started
+	quiet    bool             // the latest poll brought no records
 	stopping bool
 	err      error // why the worker is stopping, if it is for a failure
 
@@ -123,10 +124,18 @@ func (w *Worker) Wait() time.Duration {
 			until(time.UnixMilli(at))
 		}
 		if w.inFlight == nil && t.work.Dirty() {
-			until(w.last.Add(w.cfg.DrainInterval))
+			until(w.last.Add(w.patience(t)))
 		}
 	}
 	return wait
+}
+
+// patience is how long after the last commit a task that has something to commit waits for the next one.
+func (w *Worker) patience(t *task) time.Duration {
+	if t.more() {
+		return w.cfg.CommitInterval
+	}
+	return w.cfg.DrainInterval
 }
 
 // Failure returns why the worker is stopping, nil while it is well.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -33,11 +34,10 @@ type committer struct {
 	active    bool // a commit is under way
 	fencing   bool // the producer is being started
 
-	commit    processor.Commit
-	as        string // the life of the member that the commit is made for
-	batches   []batch
-	ends      map[processor.TopicPartition]int64
-	positions []processor.Position
+	commit  processor.Commit
+	as      string // the life of the member that the commit is made for
+	batches []batch
+	ends    map[processor.TopicPartition]int64
 }
 
 // batch is what a commit writes to one partition.
@@ -59,7 +59,7 @@ func (p *Port) Commit(c processor.Commit) {
 	p.protocol.Begin(&c)
 }
 
-// batchesOf encodes a commit, by partition in the order of the first record of each.
+// batchesOf copies a commit, as encoding it would, by partition in the order of the first record of each.
 func batchesOf(c *processor.Commit) []batch {
 	var batches []batch
 	at := map[processor.TopicPartition]int{}
@@ -74,7 +74,7 @@ func batchesOf(c *processor.Commit) []batch {
 	}
 	for _, r := range c.Records {
 		add(processor.TopicPartition{Topic: r.Topic, Partition: r.Partition},
-			processor.Raw{Key: r.Key, Value: r.Value, Timestamp: r.Timestamp, Headers: r.Headers})
+			processor.Raw{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Timestamp: r.Timestamp, Headers: r.Headers})
 	}
 	for _, w := range c.Writes {
 		for _, e := range w.Set.Entries() {

@@ -189,8 +189,14 @@ func (p *Port) fetchFrom(tp processor.TopicPartition, e *runtime.Events) bool {
 		bytes += 1 + len(raw.Key) + len(raw.Value)
 	}
 	r.outstanding += bytes
-	e.Fetched = append(e.Fetched, runtime.Fetched{TopicPartition: tp, Records: records, Next: next, Bytes: bytes})
+	e.Fetched = append(e.Fetched, runtime.Fetched{TopicPartition: tp, Records: records, Next: next, Bytes: bytes, More: p.more(tp, next)})
 	return true
+}
+
+// more reports whether there is a committed record at or behind an offset.
+func (p *Port) more(tp processor.TopicPartition, offset int64) bool {
+	records, _, err := p.cluster.Read(tp, offset, 1)
+	return err == nil && len(records) > 0
 }
 
 func comparePartitions(a, b processor.TopicPartition) int {

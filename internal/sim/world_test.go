@@ -62,6 +62,7 @@ type process struct {
 	paused   int // turns that it sleeps
 	deaf     int // turns after which it hears from the group again
 	stopping bool
+	refuse   bool // the broker refuses what it produces
 }
 
 const (
@@ -154,6 +155,9 @@ func (p *process) at(point sim.Point) {
 
 func (p *process) fault(k eos.Kind) sim.Fault {
 	w := p.world
+	if p.refuse && k == eos.Produce {
+		return sim.Unauthorized
+	}
 	if !w.chance(w.plan.faults) {
 		return sim.None
 	}

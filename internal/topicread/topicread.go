@@ -48,6 +48,40 @@ func LastStableOffset(ctx context.Context, client sarama.Client, topic string, p
 	return end, err
 }
 
+// Settled waits until no transaction is open on the topic. Kafka answers a commit before all of its markers are written, so
+// what is committed may become visible a little later. It is of use once nobody writes any more.
+func Settled(ctx context.Context, client sarama.Client, topic string) error {
+	partitions, err := client.Partitions(topic)
+	if err != nil {
+		return fmt.Errorf("topicread: %s: %w", topic, err)
+	}
+	for _, p := range partitions {
+		r := reader{ctx: ctx, client: client, topic: topic, partition: p}
+		if err := r.retry(r.settled); err != nil {
+			return fmt.Errorf("topicread: %s-%d: %w", topic, p, err)
+		}
+	}
+	return nil
+}
+
+var errOpen = errors.New("a transaction is open")
+
+// settled returns nil when the log is stable up to its end.
+func (r *reader) settled() error {
+	stable, err := r.offset(sarama.OffsetNewest)
+	if err != nil {
+		return err
+	}
+	end, err := r.client.GetOffset(r.topic, r.partition, sarama.OffsetNewest)
+	if err != nil {
+		return err
+	}
+	if stable < end {
+		return errOpen
+	}
+	return nil
+}
+
 // patience is how long a partition may be out of reach.
 const patience = 30 * time.Second
 
