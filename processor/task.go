@@ -30,10 +30,8 @@ type Options struct {
 
 // Start is where one input partition begins.
 type Start struct {
-	TopicPartition
-	Offset   int64
-	Metadata string // as committed with the position
-	Behind   bool   // the broker holds records from Offset on
+	Position
+	Behind bool // the broker holds something from Offset on
 }
 
 // Counters counts what a task did since it was made.

@@ -29,6 +29,11 @@ var seen = store.NewKeyValue("seen", serde.String, serde.String)
 // newRig binds fn as the processor. It is given the context and the view of the store.
 func newRig(t *testing.T, policy processor.ErrorPolicy, fn func(*context, *store.KeyValueView[string, string], record) error) rig {
 	t.Helper()
+	return newRigAt(t, policy, 0, fn, start("in-a"), start("in-b"))
+}
+
+func newRigAt(t *testing.T, policy processor.ErrorPolicy, idle time.Duration, fn func(*context, *store.KeyValueView[string, string], record) error, starts ...processor.Start) rig {
+	t.Helper()
 	backend, err := memory.Opener{}.Open(t.TempDir(), "seen")
 	if err != nil {
 		t.Fatal(err)
@@ -48,9 +53,8 @@ func newRig(t *testing.T, policy processor.ErrorPolicy, fn func(*context, *store
 		},
 		Stores: []processor.StoreSpec{{Name: "seen", Declaration: seen}},
 	}
-	starts := []processor.Start{{TopicPartition: partition("in-a")}, {TopicPartition: partition("in-b")}}
 	task, err := processor.NewTask(processor.TaskID{}, spec, map[string]*store.Layered{"seen": layers}, starts, 0, processor.Options{
-		App: "app", Policy: policy, Partitions: func(string) int32 { return 4 },
+		App: "app", Policy: policy, MaxIdle: idle, Partitions: func(string) int32 { return 4 },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +85,10 @@ func bindSink(b *processor.Binding) (any, error) {
 		b.Task.Out.Add(processor.Output{Topic: "out", Partition: b.Task.Out.Partition(key, 4), Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers})
 		return err
 	}), nil
+}
+
+func start(topic string) processor.Start {
+	return processor.Start{Position: processor.Position{TopicPartition: partition(topic)}}
 }
 
 func partition(topic string) processor.TopicPartition { return processor.TopicPartition{Topic: topic} }
@@ -318,5 +326,49 @@ func TestPartitionForKeyIsJavas(t *testing.T) {
 		if got := processor.PartitionForKey([]byte(key), 1000); got != want {
 			t.Errorf("%q: partition %d, want %d", key, got, want)
 		}
+	}
+}
+
+// Stream time and the partitions' times survive in the metadata of positions.
+func TestStreamTimeSurvivesARestart(t *testing.T) {
+	r := newRig(t, processor.ErrorPolicy{}, echo)
+	r.send("in-a", 5, "a5", "a6")
+	if _, err := r.Run(0, 10); err != nil {
+		t.Fatal(err)
+	}
+	committed := r.commit(t).Positions[0]
+	again := newRigAt(t, processor.ErrorPolicy{}, 0, echo, processor.Start{Position: committed}, start("in-b"))
+	if got := again.StreamTime(); got != 6 {
+		t.Fatalf("stream time %d", got)
+	}
+}
+
+// Records wait for an input that is empty though the broker has more of it, however long that takes; for one that is
+// drained, as long as MaxIdle says; then no more until it brings something.
+func TestRecordsWaitForEmptyInputs(t *testing.T) {
+	r := newRigAt(t, processor.ErrorPolicy{}, 10*time.Millisecond, echo, start("in-a"), start("in-b"))
+	ran := func(now int64, want int, what string) {
+		t.Helper()
+		if n, err := r.Run(now, 10); n != want || err != nil {
+			t.Fatalf("%s: ran %d, %v, want %d", what, n, err, want)
+		}
+	}
+	r.Enqueue(partition("in-b"), nil, 3, 0, true)
+	r.send("in-a", 10, "a10")
+	ran(100, 0, "the broker has more")
+	ran(1000, 0, "the broker still has more")
+	r.Enqueue(partition("in-b"), nil, 4, 0, false)
+	ran(1000, 0, "idle time begins")
+	if until, stalled := r.Stalled(); !stalled || until != 1010 {
+		t.Fatalf("stalled until %d, %v", until, stalled)
+	}
+	ran(1010, 1, "idle time is over")
+	r.send("in-a", 11, "a11")
+	ran(1011, 1, "and stays over")
+	r.send("in-b", 12, "b12")
+	r.send("in-a", 13, "a13")
+	ran(1012, 1, "in-b has brought something: a13 waits again")
+	if got := values(r.commit(t)); !slices.Equal(got, []string{"a10", "a11", "b12"}) {
+		t.Fatalf("got %v", got)
 	}
 }

@@ -63,7 +63,7 @@ func (r *rig) open(id processor.TaskID, spec *processor.Spec, opt processor.Opti
 	}
 	var starts []processor.Start
 	for _, tp := range r.layout.Inputs[id] {
-		starts = append(starts, processor.Start{TopicPartition: tp})
+		starts = append(starts, processor.Start{Position: processor.Position{TopicPartition: tp}})
 	}
 	task := must(processor.NewTask(id, spec, stores, starts, 0, opt))
 	for _, tp := range r.layout.Inputs[id] {

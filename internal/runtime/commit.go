@@ -28,7 +28,7 @@ func (w *Worker) due() bool {
 		}
 		dirty = dirty || t.work.Dirty()
 		moved = moved || t.work.Moved()
-		more = more || t.running() && t.more()
+		more = more || t.running() && t.work.More()
 		urgent = urgent || t.finishing
 	}
 	since := w.now.Sub(w.last)
@@ -109,7 +109,7 @@ func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 		}
 	}
 	for _, p := range t.pending {
-		t.positions[p.TopicPartition] = p.Offset
+		t.positions[p.TopicPartition] = p
 	}
 	t.pending = nil
 }

@@ -19,12 +19,12 @@ type task struct {
 	lease     Lease
 	stores    []*openStore
 	work      *processor.Task
-	positions map[processor.TopicPartition]int64 // committed
-	behind    map[processor.TopicPartition]bool  // inputs of which the broker has more than was fetched
-	pending   []processor.Position               // in the commit in flight
-	finishing bool                               // no further step: commit, flush, close, release
-	lost      bool                               // somebody else's already: close, do not release
-	broken    bool                               // its disk failed: close without a flush
+	positions map[processor.TopicPartition]processor.Position // committed
+	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
+	pending   []processor.Position                            // in the commit in flight
+	finishing bool                                            // no further step: commit, flush, close, release
+	lost      bool                                            // somebody else's already: close, do not release
+	broken    bool                                            // its disk failed: close without a flush
 }
 
 // openStore is one store of a task with the changelog partition it mirrors.
@@ -39,19 +39,6 @@ type openStore struct {
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
-
-// more reports whether input is at hand or about to come.
-func (t *task) more() bool {
-	if t.work.Buffered() > 0 {
-		return true
-	}
-	for _, behind := range t.behind {
-		if behind {
-			return true
-		}
-	}
-	return false
-}
 
 func (t *task) unflushed() int {
 	most := 0
@@ -123,9 +110,10 @@ func (w *Worker) open() {
 
 // take opens a task's stores and starts their restore.
 func (w *Worker) take(l Lease) error {
-	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]int64{}, behind: map[processor.TopicPartition]bool{}}
+	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]processor.Position{}, ends: map[processor.TopicPartition]int64{}}
 	for _, in := range l.Inputs {
-		t.positions[in.TopicPartition] = in.Offset
+		t.positions[in.TopicPartition] = processor.Position{TopicPartition: in.TopicPartition, Offset: in.Offset, Metadata: in.Metadata}
+		t.ends[in.TopicPartition] = in.End
 		w.readers[in.TopicPartition] = t
 	}
 	w.tasks = append(w.tasks, t)
@@ -237,17 +225,17 @@ func (w *Worker) begin(t *task) error {
 	}
 	var starts []processor.Start
 	for _, in := range t.lease.Inputs {
-		starts = append(starts, processor.Start{TopicPartition: in.TopicPartition, Offset: t.positions[in.TopicPartition]})
+		at := t.positions[in.TopicPartition]
+		starts = append(starts, processor.Start{Position: at, Behind: at.Offset < t.ends[in.TopicPartition]})
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
-		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, Consumed: w.port.Consumed, Dropped: w.cfg.Dropped,
+		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, Consumed: w.port.Consumed, Dropped: w.cfg.Dropped,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
 		return err
 	}
 	t.work = work
-	clear(t.behind)
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}
