@@ -240,7 +240,7 @@ func (w *Worker) begin(t *task) error {
 		starts = append(starts, processor.Start{TopicPartition: in.TopicPartition, Offset: t.positions[in.TopicPartition]})
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
-		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, Consumed: w.port.Consumed, Dropped: w.cfg.Dropped,
+		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
