@@ -84,9 +84,9 @@ func TestBrokerRestart(t *testing.T) {
 		goal := work.now() + rng.Int64N(text.steps()/4)
 		brokertest.Produce(t, broker.addrs, "lines", text.part(i, 3, partitions)...)
 		work.wait(goal, app.alive)
+		t.Logf("%s when %d of %d steps are committed", how, work.now(), text.steps())
 		broker.run(how)
 		broker.run("start")
-		t.Logf("%s when %d of %d steps were committed", how, work.now(), text.steps())
 	}
 	brokertest.Produce(t, broker.addrs, "lines", text.part(2, 3, partitions)...)
 	app.drain()

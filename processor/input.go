@@ -36,23 +36,39 @@ func (in *input) position() int64 {
 	return in.next
 }
 
-// advance leaves the head record and returns the bytes of a batch that is now used up.
-func (in *input) advance() (usedUp int) {
+// advance leaves the head record and returns the batch that is now used up, if one is.
+func (in *input) advance() (usedUp fetched) {
 	in.head++
 	in.buffered--
 	in.processed = true
 	if in.head < len(in.batches[0].records) {
-		return 0
+		return fetched{}
 	}
-	usedUp = in.batches[0].bytes
+	usedUp = in.batches[0]
 	in.batches[0] = fetched{}
 	in.batches, in.head = in.batches[1:], 0
 	return usedUp
 }
 
+// leave takes an input past its head record.
+func (t *Task) leave(in *input) {
+	used := in.advance()
+	if used.records == nil {
+		return
+	}
+	t.record, t.inputOf = nil, nil
+	if used.bytes > 0 {
+		t.opt.Consumed(in.tp, used.bytes)
+	}
+	if t.opt.Recycle != nil {
+		t.opt.Recycle(used.records)
+	}
+}
+
 // Enqueue hands the task records of one of its input partitions, ascending by offset and following on what it was given
 // before. next is the position behind them, which may lie past control records; records may be empty. The task keeps
-// the slice and reports bytes to Options.Consumed when the last of the records is processed.
+// the slice until the last of the records is processed; then it reports bytes to Options.Consumed and gives the slice to
+// Options.Recycle.
 //
 // behind says that the broker holds more behind next; the other inputs of the task then wait for it.
 func (t *Task) Enqueue(tp TopicPartition, records []Raw, next int64, bytes int, behind bool) {

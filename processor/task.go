@@ -24,6 +24,9 @@ type Options struct {
 	MaxIdle time.Duration
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
+	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their
+	// keys, values and headers may still be.
+	Recycle func(records []Raw)
 	// Dropped, if set, is told of every record that is skipped or sent to the dead-letter topic.
 	Dropped func(*RecordError, Action)
 }
@@ -217,9 +220,7 @@ func (t *Task) process(in *input) error {
 	} else {
 		t.Counters.Processed++
 	}
-	if used := in.advance(); used > 0 {
-		t.opt.Consumed(in.tp, used)
-	}
+	t.leave(in)
 	if len(t.timers[StreamTime]) > 0 && t.streamTime >= 0 {
 		return t.punctuate(StreamTime, t.streamTime)
 	}

@@ -79,19 +79,22 @@ func (l *Layered) BeginFlush() (Batch, bool) {
 	if l.committed.Len() == 0 && l.offset == l.flushed {
 		return Batch{}, false
 	}
-	l.flushing, l.committed = l.committed, NewWriteSet()
+	l.flushing, l.committed = l.committed, l.emptySet()
 	l.target = l.offset
 	return Batch{Entries: l.flushing.batch(), Offset: l.target}, true
 }
 
-// EndFlush tells how Apply ended. With nil the flushed layer is dropped, else it
-// goes back below the committed one and the next flush carries both.
+// EndFlush tells how Apply ended. With nil the flushed layer is dropped and its
+// memory used again, else it goes back below the committed one and the next
+// flush carries both.
 func (l *Layered) EndFlush(err error) {
 	if l.flushing == nil {
 		return
 	}
 	if err == nil {
 		l.flushed = l.target
+		l.flushing.recycle()
+		l.keepSpare(l.flushing)
 	} else {
 		l.flushing.Absorb(l.committed)
 		l.committed = l.flushing
@@ -130,21 +133,23 @@ func (l *Layered) Restore(entries []*Entry, offset int64) {
 	l.Restored(offset)
 }
 
-// emptySet returns the spare set, or a new one.
+// emptySet returns a spare set, or a new one.
 func (l *Layered) emptySet() *WriteSet {
-	w := l.spare
-	l.spare = nil
-	if w == nil {
-		w = NewWriteSet()
+	n := len(l.spares)
+	if n == 0 {
+		return NewWriteSet()
 	}
+	w := l.spares[n-1]
+	l.spares[n-1] = nil
+	l.spares = l.spares[:n-1]
 	return w
 }
 
-// keepSpare keeps an emptied set for the next commit interval, unless a burst
-// has made it larger than a usual one needs: clearing a map costs its capacity.
+// keepSpare keeps an emptied set to be used again, unless a burst has made it
+// larger than a usual one needs: clearing a map costs its capacity.
 func (l *Layered) keepSpare(w *WriteSet) {
-	const slack = 8
-	if w.lastLen*slack >= cap(w.order) {
-		l.spare = w
+	const slack, most = 8, 2
+	if w.lastLen*slack >= cap(w.order) && len(l.spares) < most {
+		l.spares = append(l.spares, w)
 	}
 }

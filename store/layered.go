@@ -19,8 +19,8 @@ type Layered struct {
 	target  int64 // the backend will hold when the flush in flight ends
 	flushed int64 // the backend holds
 
-	spare *WriteSet // an emptied set, to become uncommitted
-	scans []*scan   // idle ones
+	spares []*WriteSet // emptied sets, to be used again
+	scans  []*scan     // idle ones
 }
 
 const noOffset = -1
@@ -146,6 +146,6 @@ func (l *Layered) Close() error {
 	}
 	l.closed = true
 	l.uncommitted, l.committed = NewWriteSet(), NewWriteSet()
-	l.committing, l.flushing, l.spare = nil, nil, nil
+	l.committing, l.flushing, l.spares = nil, nil, nil
 	return l.backend.Close()
 }

@@ -186,3 +186,11 @@ func (w *WriteSet) reset() {
 	w.version++
 	w.Mark()
 }
+
+// recycle empties a set of whose entries nobody holds any, to use them again.
+func (w *WriteSet) recycle() {
+	for _, e := range w.order {
+		w.release(e)
+	}
+	w.reset()
+}

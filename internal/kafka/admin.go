@@ -148,17 +148,28 @@ func (c *Cluster) CheckChangelogs(topics []string) error {
 		return err
 	}
 	defer admin.Close()
-	for _, t := range topics {
-		entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: t, ConfigNames: []string{"cleanup.policy"}})
-		if err != nil {
-			return fmt.Errorf("kafka: configuration of topic %q: %w", t, err)
+	resources := make([]*sarama.ConfigResource, len(topics))
+	for i, t := range topics {
+		resources[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: t, ConfigNames: []string{"cleanup.policy"}}
+	}
+	results, err := admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
+	if err != nil {
+		return fmt.Errorf("kafka: configuration of topics: %w", err)
+	}
+	for _, r := range results {
+		if r.ErrorCode != sarama.ErrNoError {
+			return fmt.Errorf("kafka: configuration of topic %q: %w", r.Name, r.ErrorCode)
 		}
-		for _, e := range entries {
-			if e.Name == "cleanup.policy" && !slices.Contains(strings.Split(e.Value, ","), "compact") {
-				c.cfg.Logger.Warn("a changelog is not compacted: its records will be deleted by age or size, and the store cannot be restored in full",
-					"topic", t, "cleanup.policy", e.Value)
-			}
-		}
+		c.warnUncompacted(r)
 	}
 	return nil
+}
+
+func (c *Cluster) warnUncompacted(topic *sarama.ConfigResourceResult) {
+	for _, e := range topic.Configs {
+		if e.Name == "cleanup.policy" && !slices.Contains(strings.Split(e.Value, ","), "compact") {
+			c.cfg.Logger.Warn("a changelog is not compacted: its records will be deleted by age or size, and the store cannot be restored in full",
+				"topic", topic.Name, "cleanup.policy", e.Value)
+		}
+	}
 }

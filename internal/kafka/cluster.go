@@ -58,7 +58,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	}
 	c := &Cluster{cfg: cfg, codec: codec, conf: cfg.client()}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	c.dialer = useDialer(c.ctx, c.conf, 0)
+	c.dialer = useDialer(c.conf, 0)
 	if c.control, err = c.connect(ctx); err != nil {
 		c.cancel()
 		c.dialer.end()

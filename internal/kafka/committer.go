@@ -58,11 +58,25 @@ func (k *committer) run() {
 	for {
 		select {
 		case <-ctx.Done():
+			k.refuse()
 			return
 		case k.job = <-k.work:
 			k.commit(ctx)
 		}
 	}
+}
+
+// refuse ends a commit that has not begun.
+func (k *committer) refuse() {
+	select {
+	case <-k.work:
+		k.done(&runtime.CommitDone{Result: eos.Result{Outcome: eos.Aborted, Err: ErrClosed}})
+	default:
+	}
+}
+
+func (k *committer) done(d *runtime.CommitDone) {
+	k.port.post(func(e *runtime.Events) { e.Commit = d })
 }
 
 // commit drives one commit to its end and tells the worker.
@@ -77,7 +91,7 @@ func (k *committer) commit(ctx context.Context) {
 	}
 	k.plan.clear()
 	k.job = job{}
-	k.port.post(func(e *runtime.Events) { e.Commit = done })
+	k.done(done)
 }
 
 // drive makes call after call until there is none left.

@@ -27,7 +27,7 @@ type read struct {
 }
 
 // decode takes the committed records at or after from out of a response. Keys and values are parts of the response.
-func decode(block *sarama.FetchResponseBlock, from int64) (read, error) {
+func decode(block *sarama.FetchResponseBlock, from int64, free *spares) (read, error) {
 	r := read{next: from}
 	aborted := newAborts(block.AbortedTransactions)
 	for i, set := range block.RecordsSet {
@@ -41,7 +41,7 @@ func decode(block *sarama.FetchResponseBlock, from int64) (read, error) {
 		}
 		if !aborted.skips(batch) {
 			if r.records == nil {
-				r.records = make([]processor.Raw, 0, capacity(block.RecordsSet[i:]))
+				r.records = free.take(capacity(block.RecordsSet[i:]))
 			}
 			r.take(batch, from)
 		}

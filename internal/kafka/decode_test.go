@@ -77,13 +77,13 @@ func TestDecode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := decode(c.block, c.from)
+			r, err := decode(c.block, c.from, new(spares))
 			if err != nil || !reflect.DeepEqual(offsets(r.records), c.want) || r.next != c.next {
 				t.Errorf("offsets %v, next %d, error %v; want %v and %d", offsets(r.records), r.next, err, c.want, c.next)
 			}
 		})
 	}
-	if r, _ := decode(block(nil, partial), 2); !r.partial || r.next != 2 {
+	if r, _ := decode(block(nil, partial), 2, new(spares)); !r.partial || r.next != 2 {
 		t.Errorf("a batch larger than the fetch: %+v", r)
 	}
 }
@@ -97,7 +97,7 @@ func TestDecodeTimestamps(t *testing.T) {
 		batch *sarama.RecordBatch
 		want  int64 // of the last record
 	}{"create time": {batchOf(0, 2, -1), 101}, "log append time": {appended, 900}, "none": {none, -1}} {
-		r, err := decode(block(nil, c.batch), 0)
+		r, err := decode(block(nil, c.batch), 0, new(spares))
 		if err != nil || r.records[len(r.records)-1].Timestamp != c.want {
 			t.Errorf("%s: %v, %v", name, r.records, err)
 		}
@@ -107,7 +107,7 @@ func TestDecodeTimestamps(t *testing.T) {
 func TestDecodeRefusesOldFormats(t *testing.T) {
 	t.Parallel()
 	b := &sarama.FetchResponseBlock{RecordsSet: []*sarama.Records{{MsgSet: &sarama.MessageSet{}}}}
-	if _, err := decode(b, 0); !errors.Is(err, ErrOldFormat) {
+	if _, err := decode(b, 0, new(spares)); !errors.Is(err, ErrOldFormat) {
 		t.Errorf("error %v", err)
 	}
 }

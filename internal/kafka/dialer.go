@@ -18,22 +18,23 @@ type dialer struct {
 	inner interface {
 		Dial(network, addr string) (net.Conn, error)
 	}
-	pause time.Duration // after a failure
-	ctx   context.Context
+	pause  time.Duration   // after a failure
+	ctx    context.Context // ends with it
+	cancel context.CancelFunc
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 	ended bool
 }
 
-// useDialer makes conf open its connections through a dialer of its own, around the one that the user chose. ctx ends
-// dialling.
-func useDialer(ctx context.Context, conf *sarama.Config, pause time.Duration) *dialer {
-	d := &dialer{ctx: ctx, pause: pause, conns: map[net.Conn]struct{}{}}
+// useDialer makes conf open its connections through a dialer of its own, around the one that the user chose.
+func useDialer(conf *sarama.Config, pause time.Duration) *dialer {
+	d := &dialer{pause: pause, conns: map[net.Conn]struct{}{}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
 	if conf.Net.Proxy.Enable {
 		d.inner = conf.Net.Proxy.Dialer
 	} else {
-		d.inner = plain{ctx, &net.Dialer{Timeout: conf.Net.DialTimeout, KeepAlive: conf.Net.KeepAlive, LocalAddr: conf.Net.LocalAddr}}
+		d.inner = plain{d.ctx, &net.Dialer{Timeout: conf.Net.DialTimeout, KeepAlive: conf.Net.KeepAlive, LocalAddr: conf.Net.LocalAddr}}
 	}
 	conf.Net.Proxy.Enable = true
 	conf.Net.Proxy.Dialer = d
@@ -71,6 +72,7 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 
 // end closes all connections; none can be opened any more.
 func (d *dialer) end() {
+	d.cancel()
 	d.mu.Lock()
 	d.ended = true
 	conns := make([]net.Conn, 0, len(d.conns))

@@ -14,6 +14,7 @@ import (
 type fetcher struct {
 	cluster *Cluster
 	wake    chan struct{} // a subscription is homeless
+	spares  spares
 
 	mu       sync.Mutex
 	homeless []*subscription

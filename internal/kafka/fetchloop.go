@@ -141,7 +141,7 @@ func (l *fetchLoop) take(b *sarama.Broker, s *subscription, block *sarama.FetchR
 		return l.refused(b, s, block.Err)
 	}
 	s.failures, s.unknown = 0, time.Time{}
-	r, err := decode(block, s.position)
+	r, err := decode(block, s.position, &l.fetcher.spares)
 	if err != nil {
 		s.port.failed(s, &PartitionError{TopicPartition: s.TopicPartition, Err: err})
 		return true

@@ -56,7 +56,7 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, drained: make(chan struct{}),
 	}
 	conf := c.cfg.membership(&strategy{g})
-	g.dialer = useDialer(c.ctx, conf, retryPause)
+	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
 		if g.leaving.Load() {
 			return 0
@@ -105,11 +105,9 @@ func (g *group) run(ctx context.Context) {
 		<-consumed
 	}
 	g.depart()
-	if err := g.members.Close(); err != nil {
-		g.cluster.cfg.Logger.Debug("closing the group", "error", err)
-	}
-	g.dialer.end()
-	_ = g.client.Close() // it may be closed already
+	g.dialer.end() // sarama would look for the coordinator, to no purpose
+	_ = g.members.Close()
+	_ = g.client.Close()
 }
 
 // consume joins the group again whenever a membership ends.

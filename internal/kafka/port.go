@@ -178,6 +178,9 @@ func (p *Port) Consumed(tp processor.TopicPartition, bytes int) {
 	}
 }
 
+// Recycle implements runtime.Recycler.
+func (p *Port) Recycle(records []processor.Raw) { p.cluster.fetcher.spares.give(records) }
+
 // Close tells that the worker has ended: its leases are held no longer, and nothing is read for it.
 func (p *Port) Close() error {
 	for _, s := range p.subs {

@@ -53,6 +53,9 @@ func (w *Worker) restore(t *task, s *openStore, f Fetched) error {
 	if err := s.restoring.Add(f.Records, f.Next); err != nil {
 		return err
 	}
+	if w.recycle != nil && f.Records != nil {
+		w.recycle(f.Records)
+	}
 	if s.since.IsZero() {
 		s.since = w.now
 	}

@@ -229,7 +229,8 @@ func (w *Worker) begin(t *task) error {
 		starts = append(starts, processor.Start{Position: at, Behind: at.Offset < t.ends[in.TopicPartition]})
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
-		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, Consumed: w.port.Consumed, Dropped: w.cfg.Dropped,
+		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle,
+		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {

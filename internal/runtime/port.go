@@ -34,6 +34,12 @@ type Reader interface {
 	Consumed(tp processor.TopicPartition, bytes int)
 }
 
+// Recycler is a port that can use record slices again.
+type Recycler interface {
+	// Recycle takes back the slice of a Fetched, none of whose records is needed any more. Their bytes may still be.
+	Recycle(records []processor.Raw)
+}
+
 // Events is what Poll brings. Leases are told in this order: a task in Lost and in Granted was lost and is granted anew; one
 // in Granted and in Revoked is to be given back at once. A port withdraws a grant that it has not delivered yet.
 type Events struct {

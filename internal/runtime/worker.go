@@ -24,13 +24,19 @@ type Worker struct {
 	stopping bool
 	err      error // why the worker is stopping, if it is for a failure
 
+	recycle func([]processor.Raw) // nil: the port has no use for record slices
+
 	mu      sync.Mutex
 	flushed []flushed // finished in the background, not yet settled
 }
 
 // NewWorker returns a worker that has no tasks yet.
 func NewWorker(cfg Config, port Port) *Worker {
-	return &Worker{cfg: cfg, port: port, readers: map[processor.TopicPartition]*task{}, now: cfg.Now(), last: cfg.Now()}
+	w := &Worker{cfg: cfg, port: port, readers: map[processor.TopicPartition]*task{}, now: cfg.Now(), last: cfg.Now()}
+	if r, ok := port.(Recycler); ok {
+		w.recycle = r.Recycle
+	}
+	return w
 }
 
 // Run turns until the port says stop and everything is committed and released, or ctx ends. It returns what made it fail,
