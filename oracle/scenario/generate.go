@@ -192,6 +192,8 @@ func (d *draw) timestamp() int64 {
 		return (d.latest/mark+d.Int64N(3)-1)*mark + edge
 	case n < 91:
 		return d.latest + 3*mark + 10
+	case n < 92 && d.chance(40):
+		return oneOf(d, d.latest+1_000_000, 4_000_000_000_000) // years ahead: all later ones are late
 	case n < 97:
 		return d.latest - d.Int64N(5)
 	default:

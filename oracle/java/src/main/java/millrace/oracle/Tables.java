@@ -110,7 +110,7 @@ final class Tables {
 
         @Override
         public Object transform(Object k, Object v) {
-            return v == null ? null : Functions.text(k) + ":" + fn.apply(v);
+            return v == null ? null : Functions.text(k) + ":" + Functions.text(fn.apply(v));
         }
 
         @Override
