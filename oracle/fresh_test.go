@@ -86,6 +86,9 @@ func TestUpdate(t *testing.T) {
 			list = append(list, oracle.Imitate(scenario.Generate(kind, seed)))
 		}
 	}
+	for _, s := range scenario.Reports() {
+		list = append(list, oracle.Imitate(s))
+	}
 	files := map[string][]byte{}
 	asked(t, start(t), list, func(s scenario.Scenario, a scenario.Answer) {
 		line, err := json.Marshal(golden{s, a})
