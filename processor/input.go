@@ -15,11 +15,20 @@ type input struct {
 	processed bool  // a record was processed since prepared
 	time      int64 // highest timestamp processed, Unknown before the first record
 
-	extract   func(raw *Raw, partitionTime int64) int64 // nil: a record's own timestamp
-	extracted int64                                     // highest timestamp enqueued
-	behind    bool                                      // the broker has more than was enqueued
-	idleFrom  int64                                     // wall clock when it was first missed, 0 while it is not
+	clock
+	extracted int64 // highest timestamp enqueued
+	behind    bool  // the broker has more than was enqueued
+	idleFrom  int64 // wall clock when it was first missed, 0 while it is not
 }
+
+// clock is what a source knows of the times of its records.
+type clock struct {
+	extract  func(raw *Raw, partitionTime int64) int64 // nil: a record's own timestamp
+	maxAhead int64                                     // how far beyond the wall clock a timestamp may lie, in ms; 0: as far as it likes
+}
+
+// ahead reports whether a record's timestamp lies too far ahead of the wall clock.
+func (c *clock) ahead(r *Raw, now int64) bool { return c.maxAhead > 0 && r.Timestamp > now+c.maxAhead }
 
 type fetched struct {
 	records []Raw
@@ -79,21 +88,23 @@ func (t *Task) Enqueue(tp TopicPartition, records []Raw, next int64, bytes int, 
 		t.opt.Consumed(tp, bytes)
 		return
 	}
-	in.stamp(records)
+	in.stamp(records, t.now)
 	in.batches = append(in.batches, fetched{records, bytes})
 	in.buffered += len(records)
 	in.idleFrom = 0
 }
 
 // stamp gives the records the timestamps that the source's extractor finds in them.
-func (in *input) stamp(records []Raw) {
+func (in *input) stamp(records []Raw, now int64) {
 	if in.extract == nil {
 		return
 	}
 	for i := range records {
 		r := &records[i]
 		r.Timestamp = in.extract(r, in.extracted)
-		in.extracted = max(in.extracted, r.Timestamp)
+		if !in.ahead(r, now) {
+			in.extracted = max(in.extracted, r.Timestamp)
+		}
 	}
 }
 
@@ -125,6 +136,8 @@ func (t *Task) choose() *input {
 		switch {
 		case in.buffered == 0:
 			missing = true
+		case in.ahead(in.peek(), t.now):
+			return in // to be dropped; what follows need not wait
 		case best == nil || in.peek().Timestamp < best.peek().Timestamp:
 			best = in
 		}

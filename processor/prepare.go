@@ -1,5 +1,7 @@
 package processor
 
+import "fmt"
+
 // StagedBytes returns roughly how much memory waits for the next commit.
 func (t *Task) StagedBytes() int {
 	n := t.Out.bytes
@@ -48,10 +50,15 @@ func (t *Task) Prepare() (Commit, error) {
 	if err := t.flushCaches(); err != nil {
 		return Commit{}, err
 	}
+	for _, s := range t.stores {
+		if _, err := s.Expire(0); err != nil {
+			return Commit{}, t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
+		}
+	}
 	c := Commit{Records: t.Out.take()}
 	for _, in := range t.inputs {
 		if p := in.position(); p != in.prepared {
-			c.Positions = append(c.Positions, in.at(p))
+			c.Positions = append(c.Positions, t.at(in, p))
 			in.prepared = p
 		}
 		in.processed = false
@@ -66,16 +73,19 @@ func (t *Task) Prepare() (Commit, error) {
 			Set:       s.Prepare(),
 		})
 	}
-	if len(c.Positions) == 0 && !c.Empty() && len(t.inputs) > 0 {
+	if len(c.Positions) == 0 && (!c.Empty() || t.keptMoved()) && len(t.inputs) > 0 {
 		in := t.inputs[0]
-		c.Positions = []Position{in.at(in.prepared)}
+		c.Positions = []Position{t.at(in, in.prepared)}
+	}
+	for _, k := range t.kept {
+		k.committed = k.value
 	}
 	return c, nil
 }
 
-// at returns a position of the input. Stream time survives in its metadata.
-func (in *input) at(offset int64) Position {
-	return Position{TopicPartition: in.tp, Offset: offset, Metadata: EncodePartitionTime(in.time)}
+// at returns a position of an input. Stream time and what nodes keep survive in its metadata.
+func (t *Task) at(in *input, offset int64) Position {
+	return Position{TopicPartition: in.tp, Offset: offset, Metadata: encodeMetadata(in.time, t.kept)}
 }
 
 // flushCaches goes round until nothing is held back, since a forward may change a table above.

@@ -29,6 +29,8 @@ type Options struct {
 	Recycle func(records []Raw)
 	// Dropped, if set, is told of every record that is skipped or sent to the dead-letter topic.
 	Dropped func(*RecordError, Action)
+	// Late, if set, is told of every record that came after a window of its was closed.
+	Late func(Late)
 }
 
 // Start is where one input partition begins.
@@ -43,6 +45,7 @@ type Counters struct {
 	Skipped      int64 // bad records dropped
 	DeadLettered int64 // bad records sent to the dead-letter topic
 	Punctuations int64
+	Late         int64 // records that came too late, once for each window that was closed
 }
 
 // Cache is a node that holds back what it forwards until the commit. See [Task.AddCache].
@@ -78,6 +81,10 @@ type Task struct {
 	recordTime  int64
 	punctuated  bool // a punctuation ran since the last Prepare
 	closers     []io.Closer
+	shared      map[any]any // by the nodes' keys
+	origin      *Origin     // of what a node sends on that it had kept, else nil
+	kept        []*Kept
+	inherited   []keptEntry // what was committed of kept
 }
 
 // NewTask binds the graph of spec for one partition. stores holds the open store of each StoreSpec, by name; starts the
@@ -104,9 +111,10 @@ func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []S
 // writes belongs to the first commit.
 func (t *Task) bind(starts []Start) (err error) {
 	defer recovered(&err)
+	t.inherit(starts)
 	t.mark()
 	bound := make([]any, len(t.spec.Nodes))
-	extracts := make([]func(*Raw, int64) int64, len(t.spec.Nodes))
+	clocks := make([]clock, len(t.spec.Nodes))
 	for i := len(t.spec.Nodes) - 1; i >= 0; i-- {
 		node := t.spec.Nodes[i]
 		b := &Binding{Task: t, Node: node}
@@ -118,26 +126,26 @@ func (t *Task) bind(starts []Start) (err error) {
 		if err != nil {
 			return Failed(node.Name, KindProcess, err)
 		}
-		bound[i], extracts[i] = built, b.Timestamp
+		bound[i], clocks[i] = built, clock{b.Timestamp, b.MaxAhead.Milliseconds()}
 	}
 	slices.Reverse(t.caches)
 	for i, node := range t.spec.Nodes {
 		if node.Kind == KindSource {
-			t.addInputs(node, bound[i].(Source), extracts[i], starts)
+			t.addInputs(node, bound[i].(Source), clocks[i], starts)
 		}
 	}
 	return nil
 }
 
-func (t *Task) addInputs(node *Node, source Source, extract func(*Raw, int64) int64, starts []Start) {
+func (t *Task) addInputs(node *Node, source Source, c clock, starts []Start) {
 	for _, s := range starts {
 		if s.Topic == node.Topic.Physical(t.opt.App) {
 			in := &input{
-				tp: s.TopicPartition, node: node.Name, source: source, extract: extract, next: s.Offset, prepared: s.Offset,
+				tp: s.TopicPartition, node: node.Name, source: source, clock: c, next: s.Offset, prepared: s.Offset,
 				behind: s.Behind, time: DecodePartitionTime(s.Metadata),
 			}
 			in.extracted = in.time
-			t.streamTime = max(t.streamTime, in.time)
+			t.advance(in.time)
 			t.inputs = append(t.inputs, in)
 			t.byPartition[s.TopicPartition] = in
 		}
@@ -209,8 +217,10 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 func (t *Task) process(in *input) error {
 	raw := in.peek()
 	t.record, t.inputOf, t.recordTime = raw, in, raw.Timestamp
-	in.time = max(in.time, raw.Timestamp)
-	t.streamTime = max(t.streamTime, in.time)
+	if !in.ahead(raw, t.now) {
+		in.time = max(in.time, raw.Timestamp)
+		t.advance(in.time)
+	}
 	t.mark()
 	if err := t.guard(in, raw); err != nil {
 		t.rollback()
@@ -227,11 +237,25 @@ func (t *Task) process(in *input) error {
 	return nil
 }
 
+// advance moves stream time.
+func (t *Task) advance(to int64) {
+	if to <= t.streamTime {
+		return
+	}
+	t.streamTime = to
+	for _, s := range t.stores {
+		s.Advance(to)
+	}
+}
+
 // guard runs a source and turns a panic of a user's function into an error of the record.
 func (t *Task) guard(in *input, raw *Raw) (err error) {
 	defer recovered(&err)
 	if raw.Timestamp < 0 {
 		return Failed(in.node, KindTimestamp, fmt.Errorf("%w: %d", ErrNegativeTimestamp, raw.Timestamp))
+	}
+	if in.ahead(raw, t.now) {
+		return Failed(in.node, KindAhead, fmt.Errorf("%w: %d, it is %d now", ErrFarAhead, raw.Timestamp, t.now))
 	}
 	return in.source(raw)
 }
@@ -265,6 +289,9 @@ func (t *Task) mark() {
 	for _, c := range t.caches {
 		c.Mark()
 	}
+	for _, k := range t.kept {
+		k.marked = k.value
+	}
 }
 
 func (t *Task) rollback() {
@@ -274,5 +301,8 @@ func (t *Task) rollback() {
 	}
 	for _, c := range t.caches {
 		c.Rollback()
+	}
+	for _, k := range t.kept {
+		k.value = k.marked
 	}
 }

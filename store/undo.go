@@ -19,6 +19,8 @@ type undo struct {
 	timestamp int64
 	headers   []Header
 	deleted   bool
+	local     bool
+	echo      bool
 	aux       int32
 }
 
@@ -56,7 +58,8 @@ func (w *WriteSet) save(e *Entry) {
 	w.arena = append(w.arena, e.Value...)
 	w.saved = append(w.saved, undo{
 		entry: e, from: from, to: len(w.arena),
-		timestamp: e.Timestamp, headers: e.Headers, deleted: e.Deleted, aux: e.Aux,
+		timestamp: e.Timestamp, headers: e.Headers, deleted: e.Deleted,
+		local: e.Local, echo: e.echo, aux: e.Aux,
 	})
 	e.step = w.step
 }
@@ -65,7 +68,7 @@ func (u *undo) restore(arena []byte) {
 	e := u.entry
 	e.Value = append(e.Value[:0], arena[u.from:u.to]...)
 	e.Timestamp, e.Headers = u.timestamp, u.headers
-	e.Deleted, e.Aux = u.deleted, u.aux
+	e.Deleted, e.Local, e.echo, e.Aux = u.deleted, u.local, u.echo, u.aux
 }
 
 // drop removes an entry from the map and the index; the caller cuts the order.

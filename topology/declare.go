@@ -1,6 +1,10 @@
 package topology
 
-import "github.com/millrace-streams/millrace/serde"
+import (
+	"time"
+
+	"github.com/millrace-streams/millrace/serde"
+)
 
 // Topic declares a topic: its name on the broker and how its keys and values are encoded. It is a value, usually of a
 // package-level variable, and serves any number of builders, test drivers and clients.
@@ -9,6 +13,7 @@ type Topic[K, V any] struct {
 	keys   serde.Serde[K]
 	values serde.Serde[V]
 	time   EventTime[K, V] // nil: the record's own timestamp
+	ahead  time.Duration   // how far timestamps may lie ahead of the wall clock; 0: as far as they like
 }
 
 // NewTopic declares a topic. The name is checked when it is used: 1 to 249 of the characters a-z, A-Z, 0-9, dot, underscore
@@ -26,6 +31,15 @@ type EventTime[K, V any] func(key K, value V, recordTime, partitionTime int64) i
 // WithEventTime returns the topic read with another time than that of its records. It decodes each record twice.
 func (t Topic[K, V]) WithEventTime(fn EventTime[K, V]) Topic[K, V] {
 	t.time = fn
+	return t
+}
+
+// WithMaxAhead returns the topic read with a guard against poisonous timestamps: a record whose timestamp lies further ahead
+// of the wall clock than d is dropped and counted, or sent to the dead-letter topic if processor.ErrorPolicy sends negative
+// timestamps there, and moves neither stream time nor its partition's time. Without the guard, as in Kafka Streams, one record
+// that is dated years ahead closes all windows, and the records after it are late.
+func (t Topic[K, V]) WithMaxAhead(d time.Duration) Topic[K, V] {
+	t.ahead = d
 	return t
 }
 
@@ -51,6 +65,7 @@ func (t Topic[K, V]) ValueSerde() serde.Serde[V] { return t.values }
 // is named <app>-<name>-repartition; the application creates it.
 type Repartition[K, V any] struct {
 	name   string
+	suffix string // of the name on the broker, if not "repartition"
 	keys   serde.Serde[K]
 	values serde.Serde[V]
 }
@@ -82,8 +97,8 @@ type Grouped[K, V any] struct {
 	n *node
 }
 
-// KTable is a handle on a table: the latest value of each key, held in a store. Tables come from Table and from the
-// aggregations.
+// KTable is a handle on a table: the latest value of each key. The rows of some tables are held in a store; those of the
+// others follow from tables above.
 type KTable[K, V any] struct {
 	b *Builder
 	n *node

@@ -59,7 +59,7 @@ func start(b *topology.Builder, opt processor.Options, counts map[string]int32) 
 func (r *rig) open(id processor.TaskID, spec *processor.Spec, opt processor.Options) {
 	stores := map[string]*store.Layered{}
 	for _, s := range spec.Stores {
-		stores[s.Name] = store.NewLayered(s.Name, memory.New())
+		stores[s.Name] = store.LayersOf(s.Declaration, memory.New())
 	}
 	var starts []processor.Start
 	for _, tp := range r.layout.Inputs[id] {

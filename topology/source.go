@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
@@ -33,7 +34,14 @@ func read[K, V any](b *Builder, t Topic[K, V], s settings) *node {
 	if s.name != "" {
 		b.checkNamed(n)
 	}
-	n.Bind = bindSource(t.keys, t.values, t.time)
+	if t.ahead != 0 && t.ahead < time.Millisecond {
+		b.fail(n.at, n.Name, "topic %q: WithMaxAhead allows %v, it must be a millisecond or more", t.name, t.ahead)
+	}
+	bind := bindSource(t.keys, t.values, t.time)
+	n.Bind = func(b *processor.Binding) (any, error) {
+		b.MaxAhead = t.ahead
+		return bind(b)
+	}
 	b.add(n)
 	return n
 }

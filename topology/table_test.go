@@ -53,7 +53,8 @@ func TestChangesOncePerKeyAndCommit(t *testing.T) {
 func TestChangesOfEveryUpdate(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		`a="",false>"1",true@10`, `a="1",true>"2",true@11`, `c="",false>"1",true@12`, `c="1",true>"",false@13`, `a="2",true>"",false@15`,
+		`a="",false>"1",true@10`, `a="1",true>"2",true@11`, `c="",false>"1",true@12`, `c="1",true>"",false@13`,
+		`c="",false>"",false@14`, `a="2",true>"",false@15`,
 	}
 	for _, r := range []*rig{
 		start(changes(tableOf(topology.CachingDisabled())), processor.Options{}, nil),
