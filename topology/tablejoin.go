@@ -145,6 +145,9 @@ type joiner[K, A, B, R any] struct {
 }
 
 func (p *joiner[K, A, B, R]) process(r processor.Record[K, processor.Change[A]]) error {
+	if r.Value.Outdated {
+		return nil
+	}
 	found, err := p.find(r.Key)
 	if err != nil {
 		return processor.Failed(p.node, processor.KindProcess, err)
