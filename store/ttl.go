@@ -204,4 +204,3 @@ func (t *ttlLayout) expire(l *Layered, to *WriteSet, limit int) (removed int, er
 	}
 	return removed, err
 }
-
