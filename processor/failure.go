@@ -20,8 +20,12 @@ func (t *Task) bad(err error) error {
 	e := t.describe(err)
 	kind := KindProcess
 	var failed *NodeError
-	if errors.As(err, &failed) {
+	var panicked *PanicError
+	switch {
+	case errors.As(err, &failed):
 		kind, e.Node, e.Err = failed.Kind, failed.Node, failed.Err
+	case errors.As(err, &panicked) && t.at != "":
+		e.Node = t.at
 	}
 	return t.settle(e, kind)
 }

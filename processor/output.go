@@ -15,7 +15,6 @@ const arenaReserve = 512
 // Outputs collects a task's encoded output records between two commits.
 type Outputs struct {
 	records []Output
-	former  []Output // what the latest commit took, to be used again after it
 	mark    int
 	bytes   int
 	chunk   []byte
@@ -69,15 +68,15 @@ func (o *Outputs) rollback() {
 	o.records = o.records[:o.mark]
 }
 
-// take returns the records, which stay as they are until the next take.
-func (o *Outputs) take() []Output {
-	clear(o.former)
-	records, former := o.records, o.former[:0]
-	if wasteful(cap(former), len(records)) {
-		former = nil
+// move appends the records to dst, and begins anew.
+func (o *Outputs) move(dst []Output) []Output {
+	dst = append(dst, o.records...)
+	if wasteful(cap(o.records), len(o.records)) {
+		o.records = nil
 	}
-	o.records, o.former, o.mark, o.bytes = former, records, 0, 0
-	return records
+	clear(o.records)
+	o.records, o.mark, o.bytes = o.records[:0], 0, 0
+	return dst
 }
 
 // wasteful reports whether a buffer is much larger than what is needed now, as after a burst.

@@ -70,7 +70,8 @@ type Task struct {
 	record      *Raw  // the record in work, nil in punctuations
 	inputOf     *input
 	recordTime  int64
-	punctuated  bool // a punctuation ran since the last Prepare
+	at          string // the node that the step is in
+	punctuated  bool   // a punctuation ran since the last Prepare
 	closers     []io.Closer
 }
 
@@ -196,7 +197,7 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 // process takes one record through the graph.
 func (t *Task) process(in *input) error {
 	raw := in.peek()
-	t.record, t.inputOf, t.recordTime = raw, in, raw.Timestamp
+	t.record, t.inputOf, t.recordTime, t.at = raw, in, raw.Timestamp, in.node
 	if raw.Timestamp > t.streamTime {
 		t.streamTime = raw.Timestamp
 	}

@@ -61,7 +61,7 @@ func newRig(t *testing.T, policy processor.ErrorPolicy, fn func(*context, *store
 func source(topic string, child int) *processor.Node {
 	return &processor.Node{Name: topic, Kind: processor.KindSource, Topic: processor.Topic{Name: topic}, Children: []int{child},
 		Bind: func(b *processor.Binding) (any, error) {
-			emit := processor.FanOut[string, string](b.Children)
+			emit := processor.FanOut[string, string](b)
 			return processor.Source(func(raw *processor.Raw) error {
 				if string(raw.Value) == "undecodable" {
 					return processor.Failed(topic, processor.KindDecode, errors.New("no"))
@@ -97,8 +97,8 @@ func (r rig) send(topic string, first int64, values ...string) {
 
 func (r rig) commit(t *testing.T) processor.Commit {
 	t.Helper()
-	c, err := r.Prepare()
-	if err != nil {
+	var c processor.Commit
+	if err := r.Prepare(&c); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -151,6 +151,18 @@ func TestFailureStopsAndNamesTheRecord(t *testing.T) {
 	}
 	if want := (processor.RecordError{Node: "user", Topic: "in-a", Offset: 8, Err: e.Err}); *e != want {
 		t.Fatalf("got %+v", *e)
+	}
+}
+
+// A panic is told with the name of the node that it happened in.
+func TestPanicNamesItsNode(t *testing.T) {
+	r := newRig(t, processor.ErrorPolicy{}, echo)
+	r.send("in-a", 3, "panic")
+	_, err := r.Run(0, 1)
+	var e *processor.RecordError
+	var p *processor.PanicError
+	if !errors.As(err, &e) || !errors.As(err, &p) || e.Node != "user" || e.Offset != 3 || p.Value != "bad value" {
+		t.Fatalf("got %v", err)
 	}
 }
 

@@ -27,6 +27,7 @@ type Entry struct {
 	Aux int32
 
 	step   uint64 // the step of the owning set that last saved or made the entry
+	place  int    // in the order of the owning set
 	inline [inlineSize]byte
 }
 

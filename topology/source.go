@@ -41,7 +41,8 @@ func read[K, V any](b *Builder, t Topic[K, V], s settings) *node {
 // bindSource decodes fetched records. Headers are cloned, as what a node does to them must not reach the dead-letter topic.
 func bindSource[K, V any](keys serde.Serde[K], values serde.Serde[V]) func(*processor.Binding) (any, error) {
 	return func(b *processor.Binding) (any, error) {
-		name, next := b.Node.Name, processor.FanOut[K, V](b.Children)
+		name, next := b.Node.Name, processor.FanOut[K, V](b)
+		keys := intern(keys)
 		return processor.Source(func(raw *processor.Raw) (err error) {
 			r := processor.Record[K, V]{Timestamp: raw.Timestamp, NullKey: raw.Key == nil, NullValue: raw.Value == nil}
 			if !r.NullKey {

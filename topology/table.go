@@ -44,7 +44,7 @@ func (t *rows[K, V]) upsert(r processor.Record[K, V]) error {
 func Changes[K, V any](t KTable[K, V], opts ...Option) Stream[K, V] {
 	n := t.b.child("changes", options(opts), t.n)
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K, V](b.Children)
+		next := processor.FanOut[K, V](b)
 		return processor.Emit[K, processor.Change[V]](func(r processor.Record[K, processor.Change[V]]) error {
 			return next(processor.Record[K, V]{
 				Key: r.Key, Value: r.Value.New, NullValue: !r.Value.HasNew, Timestamp: r.Timestamp, Headers: r.Headers,

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/millrace-streams/millrace/eos"
 	"github.com/millrace-streams/millrace/processor"
@@ -50,14 +51,13 @@ func (w *Worker) commit() {
 		if t.work == nil || !t.work.Dirty() && !t.work.Moved() {
 			continue
 		}
-		part, err := t.work.Prepare()
-		if err != nil {
+		before := len(w.batch.Positions)
+		if err := t.work.Prepare(&w.batch); err != nil {
 			w.failTask(t, err)
 			continue
 		}
-		t.pending = part.Positions
+		t.pending = slices.Clone(w.batch.Positions[before:])
 		c.tasks = append(c.tasks, t)
-		w.batch.Join(part)
 	}
 	w.last = w.now
 	if len(c.tasks) > 0 {
