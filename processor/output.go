@@ -17,6 +17,7 @@ type Outputs struct {
 	records []Output
 	mark    int
 	bytes   int
+	limit   int // the largest record, 0 for any
 	chunk   []byte
 	spread  int32 // the next partition for records without a key
 }
@@ -40,10 +41,24 @@ func Encode[T any](o *Outputs, s serde.Serde[T], v T) ([]byte, error) {
 	return b[:len(b):len(b)], nil
 }
 
-// Add appends a record. Its slices must not be changed afterwards.
-func (o *Outputs) Add(out Output) {
+// Add appends a record. Its slices must not be changed afterwards. One that the broker would refuse for its size, and with
+// it the whole commit, is a *TooLargeError.
+func (o *Outputs) Add(out Output) error {
+	if size := out.size(); o.limit > 0 && size > o.limit {
+		return &TooLargeError{Topic: out.Topic, Size: size, Limit: o.limit}
+	}
 	o.records = append(o.records, out)
 	o.bytes += len(out.Key) + len(out.Value) + recordOverhead
+	return nil
+}
+
+// size is the record's part of a batch, but for a few bytes.
+func (out *Output) size() int {
+	n := len(out.Key) + len(out.Value)
+	for _, h := range out.Headers {
+		n += len(h.Key) + len(h.Value)
+	}
+	return n
 }
 
 // recordOverhead stands for the memory of a staged record beside its key and value.

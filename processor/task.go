@@ -17,6 +17,8 @@ type Options struct {
 	Policy     ErrorPolicy
 	// EveryUpdate forwards each update of a table at once, instead of the last one per key at the commit.
 	EveryUpdate bool
+	// MaxRecordBytes bounds the records that are written: a larger one is an error of the record in work. 0 is no bound.
+	MaxRecordBytes int
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
 	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their
@@ -79,6 +81,7 @@ type Task struct {
 // first offset of each source partition; now is the wall clock in milliseconds.
 func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []Start, now int64, opt Options) (*Task, error) {
 	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: -1}
+	t.Out.limit = opt.MaxRecordBytes
 	if t.opt.Consumed == nil {
 		t.opt.Consumed = func(TopicPartition, int) {}
 	}

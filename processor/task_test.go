@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ type rig struct {
 	*processor.Task
 	layers *store.Layered
 }
+
+// maxRecord bounds what the rig writes.
+const maxRecord = 1000
 
 var seen = store.NewKeyValue("seen", serde.String, serde.String)
 
@@ -50,7 +54,7 @@ func newRig(t *testing.T, policy processor.ErrorPolicy, fn func(*context, *store
 	}
 	starts := []processor.Start{{TopicPartition: partition("in-a")}, {TopicPartition: partition("in-b")}}
 	task, err := processor.NewTask(processor.TaskID{}, spec, map[string]*store.Layered{"seen": layers}, starts, 0, processor.Options{
-		App: "app", Policy: policy, Partitions: func(string) int32 { return 4 },
+		App: "app", Policy: policy, MaxRecordBytes: maxRecord, Partitions: func(string) int32 { return 4 },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +82,10 @@ func bindSink(b *processor.Binding) (any, error) {
 			return err
 		}
 		value, err := processor.Encode(&b.Task.Out, serde.String, r.Value)
-		b.Task.Out.Add(processor.Output{Topic: "out", Partition: b.Task.Out.Partition(key, 4), Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers})
-		return err
+		if err != nil {
+			return err
+		}
+		return b.Task.Out.Add(processor.Output{Topic: "out", Partition: b.Task.Out.Partition(key, 4), Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers})
 	}), nil
 }
 
@@ -162,6 +168,25 @@ func TestPanicNamesItsNode(t *testing.T) {
 	var e *processor.RecordError
 	var p *processor.PanicError
 	if !errors.As(err, &e) || !errors.As(err, &p) || e.Node != "user" || e.Offset != 3 || p.Value != "bad value" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// A record too large to be written is an error of the record that caused it, not of the commit.
+func TestTooLargeOutput(t *testing.T) {
+	r := newRig(t, processor.ErrorPolicy{Process: processor.Skip}, echo)
+	r.send("in-a", 0, "small", strings.Repeat("x", maxRecord), "small too")
+	if _, err := r.Run(0, 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(r.commit(t)); !slices.Equal(got, []string{"small", "small too"}) {
+		t.Fatalf("wrote %d records", len(got))
+	}
+	r = newRig(t, processor.ErrorPolicy{}, echo)
+	r.send("in-a", 0, strings.Repeat("x", maxRecord))
+	_, err := r.Run(0, 10)
+	var large *processor.TooLargeError
+	if !errors.As(err, &large) || large.Topic != "out" || large.Size != maxRecord+1 || large.Limit != maxRecord {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -15,6 +15,10 @@ var (
 	// MaxKeySize, on every backend alike.
 	ErrKeyTooLarge = errors.New("store: key too large")
 
+	// ErrRecordTooLarge is returned by puts that would make a changelog record
+	// larger than Layered.MaxRecord.
+	ErrRecordTooLarge = errors.New("store: record too large for the changelog")
+
 	// ErrCorrupt is returned by a backend whose local data is damaged. The
 	// error's text names the file. What helps is to set the data aside
 	// (Opener.SetAside) and to rebuild the store from its changelog.

@@ -5,6 +5,10 @@ import "fmt"
 // Layered is one store of one task: write sets over a backend. The package
 // comment names the layers. It is used by one goroutine.
 type Layered struct {
+	// MaxRecord bounds key and value of a Put together, in bytes, as they become a
+	// record of the changelog: more is ErrRecordTooLarge. 0 is no bound.
+	MaxRecord int
+
 	name    string
 	backend Backend
 	closed  bool
@@ -101,6 +105,9 @@ func (l *Layered) Put(key, value []byte, ts int64, headers []Header) (*Entry, er
 	}
 	if err := l.writable(key); err != nil {
 		return nil, err
+	}
+	if size := len(key) + len(value); l.MaxRecord > 0 && size > l.MaxRecord {
+		return nil, fmt.Errorf("%w: %s: %d bytes, at most %d", ErrRecordTooLarge, l.name, size, l.MaxRecord)
 	}
 	return l.uncommitted.Put(key, value, ts, headers), nil
 }

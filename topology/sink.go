@@ -67,10 +67,9 @@ func (o *outlet[K, V]) send(r processor.Record[K, V]) (err error) {
 	if err != nil {
 		return processor.Failed(o.node, processor.KindProcess, err)
 	}
-	o.out.Add(processor.Output{
+	return processor.Failed(o.node, processor.KindProcess, o.out.Add(processor.Output{
 		Topic: o.topic, Partition: p, Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers,
-	})
-	return nil
+	}))
 }
 
 func (o *outlet[K, V]) partition(key []byte, r *processor.Record[K, V]) (int32, error) {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -148,5 +149,9 @@ func (w *Worker) failTask(t *task, err error) {
 		s.layers.UncommittedAbort()
 	}
 	t.closeWork(w.cfg.Logger)
+	var p *processor.PanicError
+	if errors.As(err, &p) {
+		w.cfg.Logger.Error("a user's function panicked", "task", t.id.String(), "error", err, "stack", string(p.Stack))
+	}
 	w.fail(err)
 }

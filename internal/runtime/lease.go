@@ -152,6 +152,7 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 		return err
 	}
 	s := &openStore{changelog: c.TopicPartition, layers: store.NewLayered(c.Store, backend), from: from}
+	s.layers.MaxRecord = w.cfg.MaxRecord
 	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
 	w.readers[c.TopicPartition] = t
@@ -240,7 +241,7 @@ func (w *Worker) begin(t *task) error {
 		starts = append(starts, processor.Start{TopicPartition: in.TopicPartition, Offset: t.positions[in.TopicPartition]})
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
-		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
+		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxRecordBytes: w.cfg.MaxRecord, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
