@@ -58,9 +58,9 @@ func (a *App) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 
-	cluster, err := kafka.Open(ctx, a.kafkaConfig(dir.ProcessID))
+	cluster, err := a.connect(ctx, dir.ProcessID)
 	if err != nil {
-		return fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
 
@@ -71,6 +71,20 @@ func (a *App) run(ctx context.Context) (err error) {
 	a.running(cluster, layout)
 	defer a.running(nil, nil)
 	return a.work(ctx, cluster, layout)
+}
+
+// connectTimeout bounds the wait for a first broker to answer.
+const connectTimeout = 30 * time.Second
+
+func (a *App) connect(ctx context.Context, processID string) (*kafka.Cluster, error) {
+	a.cfg.Logger.Info("connecting", "app", a.cfg.ApplicationID, "brokers", a.cfg.Brokers)
+	bounded, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no broker has answered within %v", connectTimeout))
+	defer cancel()
+	cluster, err := kafka.Open(bounded, a.kafkaConfig(processID))
+	if err != nil {
+		return nil, fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
+	}
+	return cluster, nil
 }
 
 // work joins the group and runs the workers. The first that fails stops them all, in order.
