@@ -37,6 +37,9 @@ type copying struct {
 func (w *copier) run() {
 	for !w.stopping || len(w.tasks) > 0 || len(w.inFlight) > 0 {
 		e := w.port.Poll(20 * time.Millisecond)
+		for _, f := range e.Fetched { // before anything that starts to read anew
+			w.take(f)
+		}
 		w.settle(e.Commit)
 		for _, id := range e.Lost {
 			w.lose(id)
@@ -53,9 +56,6 @@ func (w *copier) run() {
 			for _, t := range w.tasks {
 				w.finish(t)
 			}
-		}
-		for _, f := range e.Fetched {
-			w.take(f)
 		}
 		w.commit()
 		w.release()
@@ -204,13 +204,5 @@ func TestExactlyOnceWhileProcessesComeAndGo(t *testing.T) {
 	slices.Sort(got)
 	if n := len(slices.Compact(slices.Clone(got))); len(got) != written || n != written {
 		t.Errorf("%d records were copied, %d of them different; %d were written", len(got), n, written)
-		for i := 1; i < len(got); i++ {
-			if got[i] == got[i-1] {
-				t.Errorf("%s was copied twice", got[i])
-			}
-		}
-		for _, r := range brokertest.ReadCommitted(t, brokers, out) {
-			t.Logf("%d@%d %s", r.Partition, r.Offset, r.Value)
-		}
 	}
 }
