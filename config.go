@@ -68,6 +68,10 @@ type Config struct {
 	Errors processor.ErrorPolicy
 	// OffsetReset is Earliest unless set.
 	OffsetReset OffsetReset
+	// MaxTaskIdle is how long a task that reads several partitions lets records wait for one that is empty, so that records
+	// are taken in the order of their timestamps: Kafka Streams' max.task.idle.ms. At 0, the default, they wait only for what
+	// is known to be on the broker; below 0 for nothing.
+	MaxTaskIdle time.Duration
 
 	// SessionTimeout is how long a process may be silent until others take its tasks; default 10 s.
 	SessionTimeout time.Duration

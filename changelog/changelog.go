@@ -9,6 +9,7 @@ package changelog
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/store"
@@ -34,24 +35,24 @@ func TopicConfig() map[string]string {
 	}
 }
 
-// FromEntry is the record of one write. Its bytes are those of the entry: they
-// must not be changed, and are valid as long as the entry's are.
-func FromEntry(e *store.Entry) Record {
-	r := Record{Key: e.KeyBytes(), Timestamp: e.Timestamp, Headers: e.Headers}
-	if !e.Deleted {
-		r.Value = e.Value
-		if r.Value == nil {
-			r.Value = []byte{}
-		}
+// Records returns the records that a write set has for the changelog, in the order in which its keys were first touched.
+// Their bytes are those of the set: they must not be changed, and are valid as long as it is. What is only local is left
+// out; there may be none at all.
+func Records(w *store.WriteSet) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		w.Mirror(func(m store.Mirrored) bool {
+			return yield(Record{Key: m.Key, Value: m.Value, Timestamp: m.Timestamp, Headers: m.Headers})
+		})
 	}
-	return r
 }
 
-// AppendRecords appends the records of a write set in the order in which its
-// keys were first touched. See FromEntry for the bytes.
+// Count is the most records that a write set may have.
+func Count(w *store.WriteSet) int { return w.MirrorLen() }
+
+// AppendRecords appends what Records returns.
 func AppendRecords(dst []Record, w *store.WriteSet) []Record {
-	for _, e := range w.Entries() {
-		dst = append(dst, FromEntry(e))
+	for r := range Records(w) {
+		dst = append(dst, r)
 	}
 	return dst
 }

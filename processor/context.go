@@ -34,6 +34,11 @@ func NewContext[K, V any](b *Binding) *Context[K, V] {
 	return c
 }
 
+// NewQuietContext makes the context of a node whose user code returns its results: Forward and ForwardTo are ErrForward.
+func NewQuietContext[K, V any](b *Binding) *Context[K, V] {
+	return &Context[K, V]{task: b.Task, node: b.Node, all: func(Record[K, V]) error { return ErrForward }}
+}
+
 // Forward sends a record to all children, in the order of their declaration. What one child changes is not seen by the
 // next. A negative timestamp is ErrNegativeTimestamp. Return the error that Forward returns.
 func (c *Context[K, V]) Forward(r Record[K, V]) error {
@@ -46,6 +51,9 @@ func (c *Context[K, V]) Forward(r Record[K, V]) error {
 // ForwardTo sends a record to the child of the given name alone. An unknown name is ErrUnknownChild.
 func (c *Context[K, V]) ForwardTo(child string, r Record[K, V]) error {
 	emit, ok := c.children[child]
+	if c.children == nil {
+		return ErrForward
+	}
 	if !ok {
 		return fmt.Errorf("%w: %q", ErrUnknownChild, child)
 	}
@@ -59,28 +67,13 @@ func (c *Context[K, V]) ForwardTo(child string, r Record[K, V]) error {
 func (c *Context[K, V]) Task() TaskID { return c.task.ID }
 
 // Topic returns the topic of the record in work, empty in punctuations and in Init.
-func (c *Context[K, V]) Topic() string {
-	if c.task.inputOf == nil {
-		return ""
-	}
-	return c.task.inputOf.tp.Topic
-}
+func (c *Context[K, V]) Topic() string { return c.task.Origin().Topic }
 
 // Partition returns the partition of the record in work, -1 in punctuations and in Init.
-func (c *Context[K, V]) Partition() int32 {
-	if c.task.inputOf == nil {
-		return -1
-	}
-	return c.task.inputOf.tp.Partition
-}
+func (c *Context[K, V]) Partition() int32 { return c.task.Origin().Partition }
 
 // Offset returns the offset of the record in work, -1 in punctuations and in Init.
-func (c *Context[K, V]) Offset() int64 {
-	if c.task.record == nil {
-		return -1
-	}
-	return c.task.record.Offset
-}
+func (c *Context[K, V]) Offset() int64 { return c.task.Origin().Offset }
 
 // RecordTime returns the timestamp of the fetched record in work, or the time of the punctuation, in milliseconds.
 func (c *Context[K, V]) RecordTime() int64 { return c.task.recordTime }

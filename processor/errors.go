@@ -11,10 +11,14 @@ var (
 	ErrNullKey = errors.New("processor: null key")
 	// ErrNegativeTimestamp is a record, fetched or forwarded, whose timestamp is below zero.
 	ErrNegativeTimestamp = errors.New("processor: negative timestamp")
+	// ErrFarAhead is a record whose timestamp lies further ahead of the wall clock than its source allows.
+	ErrFarAhead = errors.New("processor: timestamp too far ahead")
 	// ErrUnknownStore is a store that the node was not connected to when the topology was declared.
 	ErrUnknownStore = errors.New("processor: store not connected to this node")
 	// ErrUnknownChild is a forward to a child that the node does not have.
 	ErrUnknownChild = errors.New("processor: no such child")
+	// ErrForward is a forward by user code that has to return its result instead.
+	ErrForward = errors.New("processor: this node cannot forward")
 )
 
 // RecordError is what stops a task: which record, where, and why. Nothing that the record caused is committed.
@@ -92,6 +96,8 @@ const (
 	KindDecode                     // key or value cannot be decoded
 	KindNullKey                    // a null key where a key is needed
 	KindTimestamp                  // a negative timestamp
+	KindFatal                      // not the record's fault: it always stops the task
+	KindAhead                      // a timestamp too far ahead: dropped by default, sent to the dead-letter topic if negative ones are
 )
 
 // Action is what happens to a bad record.
@@ -136,6 +142,15 @@ func (p ErrorPolicy) Validate() error {
 }
 
 func (p ErrorPolicy) action(k ErrorKind) Action {
+	switch k {
+	case KindFatal:
+		return Fail
+	case KindAhead:
+		if p.Timestamp == SendDeadLetter {
+			return SendDeadLetter
+		}
+		return Skip
+	}
 	a := [...]Action{KindProcess: p.Process, KindDecode: p.Decode, KindNullKey: p.NullKey, KindTimestamp: p.Timestamp}[k]
 	if a != Default {
 		return a

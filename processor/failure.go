@@ -24,8 +24,8 @@ func (t *Task) bad(err error) error {
 	switch {
 	case errors.As(err, &failed):
 		kind, e.Node, e.Err = failed.Kind, failed.Node, failed.Err
-	case errors.As(err, &panicked) && t.at != "":
-		e.Node = t.at
+	case errors.As(err, &panicked) && t.node != "":
+		e.Node = t.node
 	}
 	return t.settle(e, kind)
 }

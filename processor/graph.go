@@ -2,6 +2,7 @@ package processor
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/millrace-streams/millrace/store"
 )
@@ -27,15 +28,19 @@ func (id TaskID) String() string { return fmt.Sprintf("%d_%d", id.Subtopology, i
 // Topic is a topic as a graph knows it, before the application's id is known.
 type Topic struct {
 	Name     string
-	Internal bool // a repartition topic: on the broker it is named <app>-<name>-repartition
+	Internal bool   // a repartition topic: on the broker it is named <app>-<name>-repartition
+	Suffix   string // of an internal topic: what it is named after instead of "repartition"
 }
 
 // Physical returns the name of the topic on the broker.
 func (t Topic) Physical(app string) string {
-	if t.Internal {
-		return app + "-" + t.Name + "-repartition"
+	switch {
+	case !t.Internal:
+		return t.Name
+	case t.Suffix != "":
+		return app + "-" + t.Name + "-" + t.Suffix
 	}
-	return t.Name
+	return app + "-" + t.Name + "-repartition"
 }
 
 // Kind says what a node does in the graph's shape.
@@ -101,4 +106,10 @@ type Binding struct {
 	Node     *Node
 	Children []any // bound children, each an Emit of the type that the node sends
 	Names    []string
+	// Timestamp may be set by a source while it is bound: it returns the event time of a fetched record, given the highest
+	// of its partition so far (Unknown before the first). A negative one is a bad record.
+	Timestamp func(raw *Raw, partitionTime int64) int64
+	// MaxAhead may be set by a source while it is bound: records whose event time lies further ahead of the wall clock are
+	// dropped and move no time. 0 is no bound.
+	MaxAhead time.Duration
 }

@@ -1,5 +1,7 @@
 package processor
 
+import "fmt"
+
 // StagedBytes returns roughly how much memory waits for the next commit.
 func (t *Task) StagedBytes() int {
 	n := t.Out.bytes
@@ -48,11 +50,16 @@ func (t *Task) Prepare(c *Commit) error {
 	if err := t.flushCaches(); err != nil {
 		return err
 	}
+	for _, s := range t.stores {
+		if _, err := s.Expire(0); err != nil {
+			return t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
+		}
+	}
 	records, positions, writes := len(c.Records), len(c.Positions), len(c.Writes)
 	c.Records = t.Out.move(c.Records)
 	for _, in := range t.inputs {
 		if p := in.position(); p != in.prepared {
-			c.Positions = append(c.Positions, Position{TopicPartition: in.tp, Offset: p})
+			c.Positions = append(c.Positions, t.at(in, p))
 			in.prepared = p
 		}
 		in.processed = false
@@ -67,16 +74,25 @@ func (t *Task) Prepare(c *Commit) error {
 			Set:       s.Prepare(),
 		})
 	}
-	if wrote := len(c.Records) > records || len(c.Writes) > writes; wrote && len(c.Positions) == positions && len(t.inputs) > 0 {
+	wrote := len(c.Records) > records || len(c.Writes) > writes
+	if (wrote || t.keptMoved()) && len(c.Positions) == positions && len(t.inputs) > 0 {
 		in := t.inputs[0]
-		c.Positions = append(c.Positions, Position{TopicPartition: in.tp, Offset: in.prepared})
+		c.Positions = append(c.Positions, t.at(in, in.prepared))
+	}
+	for _, k := range t.kept {
+		k.committed = k.value
 	}
 	return nil
 }
 
+// at returns a position of an input. Stream time and what nodes keep survive in its metadata.
+func (t *Task) at(in *input, offset int64) Position {
+	return Position{TopicPartition: in.tp, Offset: offset, Metadata: encodeMetadata(in.time, t.kept)}
+}
+
 // flushCaches goes round until nothing is held back, since a forward may change a table above.
 func (t *Task) flushCaches() error {
-	t.record, t.inputOf, t.at = nil, nil, ""
+	t.record, t.inputOf, t.node = nil, nil, ""
 	for held := true; held; {
 		held = false
 		for _, c := range t.caches {

@@ -83,9 +83,9 @@ func fanOut[K, V any](emits []Emit[K, V]) Emit[K, V] {
 func Child[K, V any](b *Binding, i int) Emit[K, V] {
 	t, emit, to, from := b.Task, b.Children[i].(Emit[K, V]), b.Names[i], b.Node.Name
 	return func(r Record[K, V]) error {
-		t.at = to
+		t.node = to
 		err := emit(r)
-		t.at = from
+		t.node = from
 		return err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/millrace-streams/millrace/store"
 )
@@ -19,6 +20,10 @@ type Options struct {
 	EveryUpdate bool
 	// MaxRecordBytes bounds the records that are written: a larger one is an error of the record in work. 0 is no bound.
 	MaxRecordBytes int
+	// MaxIdle is how long records wait, by the wall clock, for an input of the same task that is empty, so that records are
+	// taken in the order of their timestamps across inputs. At 0 they wait only for what is known to be on the broker;
+	// below 0 for nothing.
+	MaxIdle time.Duration
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
 	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their
@@ -26,12 +31,14 @@ type Options struct {
 	Recycle func(records []Raw)
 	// Dropped, if set, is told of every record that is skipped or sent to the dead-letter topic.
 	Dropped func(*RecordError, Action)
+	// Late, if set, is told of every record that came after a window of its was closed.
+	Late func(Late)
 }
 
 // Start is where one input partition begins.
 type Start struct {
-	TopicPartition
-	Offset int64
+	Position
+	Behind bool // the broker holds something from Offset on
 }
 
 // Counters counts what a task did since it was made.
@@ -40,6 +47,7 @@ type Counters struct {
 	Skipped      int64 // bad records dropped
 	DeadLettered int64 // bad records sent to the dead-letter topic
 	Punctuations int64
+	Late         int64 // records that came too late, once for each window that was closed
 }
 
 // Cache is a node that holds back what it forwards until the commit. See [Task.AddCache].
@@ -68,19 +76,24 @@ type Task struct {
 	caches      []Cache
 	timers      schedule
 	now         int64 // wall clock, as of the latest Run
-	streamTime  int64 // highest record timestamp, -1 before the first record
+	streamTime  int64 // highest record timestamp, Unknown before the first record
+	stalled     int64 // until when records wait for an empty input, 0 if they do not
 	record      *Raw  // the record in work, nil in punctuations
 	inputOf     *input
 	recordTime  int64
-	at          string // the node that the step is in
+	node        string // the node that the step is in
 	punctuated  bool   // a punctuation ran since the last Prepare
 	closers     []io.Closer
+	shared      map[any]any // by the nodes' keys
+	origin      *Origin     // of what a node sends on that it had kept, else nil
+	kept        []*Kept
+	inherited   []keptEntry // what was committed of kept
 }
 
 // NewTask binds the graph of spec for one partition. stores holds the open store of each StoreSpec, by name; starts the
 // first offset of each source partition; now is the wall clock in milliseconds.
 func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []Start, now int64, opt Options) (*Task, error) {
-	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: -1}
+	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: Unknown}
 	t.Out.limit = opt.MaxRecordBytes
 	if t.opt.Consumed == nil {
 		t.opt.Consumed = func(TopicPartition, int) {}
@@ -102,8 +115,10 @@ func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []S
 // writes belongs to the first commit.
 func (t *Task) bind(starts []Start) (err error) {
 	defer recovered(&err)
+	t.inherit(starts)
 	t.mark()
 	bound := make([]any, len(t.spec.Nodes))
+	clocks := make([]clock, len(t.spec.Nodes))
 	for i := len(t.spec.Nodes) - 1; i >= 0; i-- {
 		node := t.spec.Nodes[i]
 		b := &Binding{Task: t, Node: node}
@@ -115,21 +130,26 @@ func (t *Task) bind(starts []Start) (err error) {
 		if err != nil {
 			return Failed(node.Name, KindProcess, err)
 		}
-		bound[i] = built
+		bound[i], clocks[i] = built, clock{b.Timestamp, b.MaxAhead.Milliseconds()}
 	}
 	slices.Reverse(t.caches)
 	for i, node := range t.spec.Nodes {
 		if node.Kind == KindSource {
-			t.addInputs(node, bound[i].(Source), starts)
+			t.addInputs(node, bound[i].(Source), clocks[i], starts)
 		}
 	}
 	return nil
 }
 
-func (t *Task) addInputs(node *Node, source Source, starts []Start) {
+func (t *Task) addInputs(node *Node, source Source, c clock, starts []Start) {
 	for _, s := range starts {
 		if s.Topic == node.Topic.Physical(t.opt.App) {
-			in := &input{tp: s.TopicPartition, node: node.Name, source: source, next: s.Offset, prepared: s.Offset}
+			in := &input{
+				tp: s.TopicPartition, node: node.Name, source: source, clock: c, next: s.Offset, prepared: s.Offset,
+				behind: s.Behind, time: DecodePartitionTime(s.Metadata),
+			}
+			in.extracted = in.time
+			t.advance(in.time)
 			t.inputs = append(t.inputs, in)
 			t.byPartition[s.TopicPartition] = in
 		}
@@ -200,9 +220,10 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 // process takes one record through the graph.
 func (t *Task) process(in *input) error {
 	raw := in.peek()
-	t.record, t.inputOf, t.recordTime, t.at = raw, in, raw.Timestamp, in.node
-	if raw.Timestamp > t.streamTime {
-		t.streamTime = raw.Timestamp
+	t.record, t.inputOf, t.recordTime, t.node = raw, in, raw.Timestamp, in.node
+	if !in.ahead(raw, t.now) {
+		in.time = max(in.time, raw.Timestamp)
+		t.advance(in.time)
 	}
 	t.mark()
 	if err := t.guard(in, raw); err != nil {
@@ -220,11 +241,25 @@ func (t *Task) process(in *input) error {
 	return nil
 }
 
+// advance moves stream time.
+func (t *Task) advance(to int64) {
+	if to <= t.streamTime {
+		return
+	}
+	t.streamTime = to
+	for _, s := range t.stores {
+		s.Advance(to)
+	}
+}
+
 // guard runs a source and turns a panic of a user's function into an error of the record.
 func (t *Task) guard(in *input, raw *Raw) (err error) {
 	defer recovered(&err)
 	if raw.Timestamp < 0 {
 		return Failed(in.node, KindTimestamp, fmt.Errorf("%w: %d", ErrNegativeTimestamp, raw.Timestamp))
+	}
+	if in.ahead(raw, t.now) {
+		return Failed(in.node, KindAhead, fmt.Errorf("%w: %d, it is %d now", ErrFarAhead, raw.Timestamp, t.now))
 	}
 	return in.source(raw)
 }
@@ -258,6 +293,9 @@ func (t *Task) mark() {
 	for _, c := range t.caches {
 		c.Mark()
 	}
+	for _, k := range t.kept {
+		k.marked = k.value
+	}
 }
 
 func (t *Task) rollback() {
@@ -267,5 +305,8 @@ func (t *Task) rollback() {
 	}
 	for _, c := range t.caches {
 		c.Rollback()
+	}
+	for _, k := range t.kept {
+		k.value = k.marked
 	}
 }

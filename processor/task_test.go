@@ -33,6 +33,11 @@ var seen = store.NewKeyValue("seen", serde.String, serde.String)
 // newRig binds fn as the processor. It is given the context and the view of the store.
 func newRig(t *testing.T, policy processor.ErrorPolicy, fn func(*context, *store.KeyValueView[string, string], record) error) rig {
 	t.Helper()
+	return newRigAt(t, policy, 0, fn, start("in-a"), start("in-b"))
+}
+
+func newRigAt(t *testing.T, policy processor.ErrorPolicy, idle time.Duration, fn func(*context, *store.KeyValueView[string, string], record) error, starts ...processor.Start) rig {
+	t.Helper()
 	backend, err := memory.Opener{}.Open(t.TempDir(), "seen")
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +57,8 @@ func newRig(t *testing.T, policy processor.ErrorPolicy, fn func(*context, *store
 		},
 		Stores: []processor.StoreSpec{{Name: "seen", Declaration: seen}},
 	}
-	starts := []processor.Start{{TopicPartition: partition("in-a")}, {TopicPartition: partition("in-b")}}
 	task, err := processor.NewTask(processor.TaskID{}, spec, map[string]*store.Layered{"seen": layers}, starts, 0, processor.Options{
-		App: "app", Policy: policy, MaxRecordBytes: maxRecord, Partitions: func(string) int32 { return 4 },
+		App: "app", Policy: policy, MaxIdle: idle, MaxRecordBytes: maxRecord, Partitions: func(string) int32 { return 4 },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +93,10 @@ func bindSink(b *processor.Binding) (any, error) {
 	}), nil
 }
 
+func start(topic string) processor.Start {
+	return processor.Start{Position: processor.Position{TopicPartition: partition(topic)}}
+}
+
 func partition(topic string) processor.TopicPartition { return processor.TopicPartition{Topic: topic} }
 
 // send enqueues values at ascending offsets from first, all with the key k and timestamps equal to their offsets.
@@ -98,7 +106,7 @@ func (r rig) send(topic string, first int64, values ...string) {
 		at := first + int64(i)
 		raws = append(raws, processor.Raw{Key: []byte("k"), Value: []byte(v), Timestamp: at, Offset: at})
 	}
-	r.Enqueue(partition(topic), raws, first+int64(len(values)), 1)
+	r.Enqueue(partition(topic), raws, first+int64(len(values)), 1, false)
 }
 
 func (r rig) commit(t *testing.T) processor.Commit {
@@ -195,7 +203,7 @@ func TestTooLargeOutput(t *testing.T) {
 func TestSkippedRecordLeavesNothing(t *testing.T) {
 	r := newRig(t, processor.SkipBadRecords(), echo)
 	r.send("in-a", 0, "fine", "bad", "panic", "undecodable", "later")
-	r.Enqueue(partition("in-b"), []processor.Raw{{Timestamp: -1, Offset: 3}}, 4, 1)
+	r.Enqueue(partition("in-b"), []processor.Raw{{Timestamp: -1, Offset: 3}}, 4, 1, false)
 	if _, err := r.Run(0, 100); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +237,7 @@ func TestFieldReport55DeadLetterKeepsTheOriginal(t *testing.T) {
 		return errors.New("no luck")
 	})
 	original := []processor.Header{{Key: "h", Value: []byte("1")}, {Key: "g", Value: []byte("2")}}
-	r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Value: []byte("v"), Timestamp: 9, Offset: 42, Headers: original}}, 43, 1)
+	r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Value: []byte("v"), Timestamp: 9, Offset: 42, Headers: original}}, 43, 1, false)
 	if _, err := r.Run(0, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +291,7 @@ func TestPositionPastControlRecords(t *testing.T) {
 	}
 	r.commit(t)
 	r.layers.Committed(2)
-	r.Enqueue(partition("in-a"), nil, 3, 0)
+	r.Enqueue(partition("in-a"), nil, 3, 0, false)
 	if r.Dirty() || !r.Moved() {
 		t.Fatalf("dirty %v, moved %v", r.Dirty(), r.Moved())
 	}
@@ -334,7 +342,7 @@ func TestStreamTimePunctuation(t *testing.T) {
 		return nil
 	})
 	for _, ts := range []int64{3, 9, 10, 1000, 1005, 1010} {
-		r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Timestamp: ts, Offset: ts}}, ts+1, 1)
+		r.Enqueue(partition("in-a"), []processor.Raw{{Key: []byte("k"), Timestamp: ts, Offset: ts}}, ts+1, 1, false)
 	}
 	if _, err := r.Run(0, 100); err != nil {
 		t.Fatal(err)
@@ -355,5 +363,49 @@ func TestPartitionForKeyIsJavas(t *testing.T) {
 		if got := processor.PartitionForKey([]byte(key), 1000); got != want {
 			t.Errorf("%q: partition %d, want %d", key, got, want)
 		}
+	}
+}
+
+// Stream time and the partitions' times survive in the metadata of positions.
+func TestStreamTimeSurvivesARestart(t *testing.T) {
+	r := newRig(t, processor.ErrorPolicy{}, echo)
+	r.send("in-a", 5, "a5", "a6")
+	if _, err := r.Run(0, 10); err != nil {
+		t.Fatal(err)
+	}
+	committed := r.commit(t).Positions[0]
+	again := newRigAt(t, processor.ErrorPolicy{}, 0, echo, processor.Start{Position: committed}, start("in-b"))
+	if got := again.StreamTime(); got != 6 {
+		t.Fatalf("stream time %d", got)
+	}
+}
+
+// Records wait for an input that is empty though the broker has more of it, however long that takes; for one that is
+// drained, as long as MaxIdle says; then no more until it brings something.
+func TestRecordsWaitForEmptyInputs(t *testing.T) {
+	r := newRigAt(t, processor.ErrorPolicy{}, 10*time.Millisecond, echo, start("in-a"), start("in-b"))
+	ran := func(now int64, want int, what string) {
+		t.Helper()
+		if n, err := r.Run(now, 10); n != want || err != nil {
+			t.Fatalf("%s: ran %d, %v, want %d", what, n, err, want)
+		}
+	}
+	r.Enqueue(partition("in-b"), nil, 3, 0, true)
+	r.send("in-a", 10, "a10")
+	ran(100, 0, "the broker has more")
+	ran(1000, 0, "the broker still has more")
+	r.Enqueue(partition("in-b"), nil, 4, 0, false)
+	ran(1000, 0, "idle time begins")
+	if until, stalled := r.Stalled(); !stalled || until != 1010 {
+		t.Fatalf("stalled until %d, %v", until, stalled)
+	}
+	ran(1010, 1, "idle time is over")
+	r.send("in-a", 11, "a11")
+	ran(1011, 1, "and stays over")
+	r.send("in-b", 12, "b12")
+	r.send("in-a", 13, "a13")
+	ran(1012, 1, "in-b has brought something: a13 waits again")
+	if got := values(r.commit(t)); !slices.Equal(got, []string{"a10", "a11", "b12"}) {
+		t.Fatalf("got %v", got)
 	}
 }

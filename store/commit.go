@@ -44,6 +44,7 @@ func (l *Layered) Abort() {
 // UncommittedAbort drops the uncommitted layer only.
 func (l *Layered) UncommittedAbort() {
 	l.uncommitted.reset()
+	l.forgetDerived()
 }
 
 // Offset is the changelog offset, exclusive, up to which the committed layers
@@ -104,10 +105,15 @@ func (l *Layered) EndFlush(err error) {
 
 // RestorePut puts one record of the changelog into the committed layer, as its
 // newest write; a nil value deletes. Key and value are copied. Restored must
-// follow before the next BeginFlush.
+// follow before the next BeginFlush. Nothing may be uncommitted.
+//
+// An error is ErrKeyTooLarge, ErrNilKey, ErrForeignRecord or the backend's.
 func (l *Layered) RestorePut(key, value []byte, ts int64) error {
 	if err := l.writable(key); err != nil {
 		return err
+	}
+	if l.layout != nil {
+		return l.layout.restore(l, key, value, ts)
 	}
 	if value == nil {
 		l.committed.Delete(key, ts, nil)
@@ -119,13 +125,14 @@ func (l *Layered) RestorePut(key, value []byte, ts int64) error {
 
 // Restored tells that the records below the offset have been put.
 func (l *Layered) Restored(offset int64) {
+	l.keepClock(l.committed)
 	l.committed.Mark()
 	l.reach(offset)
 }
 
-// Restore puts entries read from the changelog, one per key, into the committed
-// layer as its newest writes, and moves the offset. The entries and their
-// buffers are the layer's from now on.
+// Restore puts entries read from the changelog of a plain key-value store, one
+// per key, into the committed layer as its newest writes, and moves the offset.
+// The entries and their buffers are the layer's from now on.
 func (l *Layered) Restore(entries []*Entry, offset int64) {
 	for _, e := range entries {
 		l.committed.adopt(e)
@@ -137,7 +144,9 @@ func (l *Layered) Restore(entries []*Entry, offset int64) {
 func (l *Layered) emptySet() *WriteSet {
 	n := len(l.spares)
 	if n == 0 {
-		return NewWriteSet()
+		w := NewWriteSet()
+		w.layout = l.layout
+		return w
 	}
 	w := l.spares[n-1]
 	l.spares[n-1] = nil

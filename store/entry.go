@@ -22,10 +22,14 @@ type Entry struct {
 	Headers []Header
 	// Deleted marks a tombstone.
 	Deleted bool
+	// Local marks a write of which the changelog is not told: rows of an index,
+	// and what retention removes. See Layout.
+	Local bool
 	// Aux is free for the owner of the uncommitted layer. It is 0 in a new
 	// entry, survives further writes of the key, and is undone by Rollback.
 	Aux int32
 
+	echo   bool   // the newest version of the key has to be mirrored again behind this one
 	step   uint64 // the step of the owning set that last saved or made the entry
 	place  int    // in the order of the owning set
 	inline [inlineSize]byte

@@ -19,6 +19,18 @@ var (
 	// larger than Layered.MaxRecord.
 	ErrRecordTooLarge = errors.New("store: record too large for the changelog")
 
+	// ErrInvalidTime is returned by puts of windows, sessions and versions with a
+	// negative time, or with an end before the start.
+	ErrInvalidTime = errors.New("store: invalid time")
+
+	// ErrForeignRecord is returned by a restore for a record that no store of
+	// this kind has written: the topic is another store's changelog, or the
+	// store was of another kind before.
+	ErrForeignRecord = errors.New("store: not a record of this store's changelog")
+
+	// ErrNoKey is returned by value, map and list states before SetKey.
+	ErrNoKey = errors.New("store: no current key")
+
 	// ErrCorrupt is returned by a backend whose local data is damaged. The
 	// error's text names the file. What helps is to set the data aside
 	// (Opener.SetAside) and to rebuild the store from its changelog.
@@ -30,5 +42,6 @@ var (
 	ErrLocked = errors.New("store: locked")
 )
 
-// MaxKeySize is the length in bytes of the longest key a store takes.
+// MaxKeySize is the length in bytes of the longest key a plain key-value store
+// takes. Stores of other kinds use up to 20 bytes of it for themselves.
 const MaxKeySize = 32767

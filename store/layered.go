@@ -1,9 +1,16 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Layered is one store of one task: write sets over a backend. The package
 // comment names the layers. It is used by one goroutine.
+//
+// Its methods speak of keys and values as the changelog of a key-value store
+// has them, with a TTL or without. Stores of other kinds are used through their
+// views.
 type Layered struct {
 	// MaxRecord bounds key and value of a Put together, in bytes, as they become a
 	// record of the changelog: more is ErrRecordTooLarge. 0 is no bound.
@@ -11,6 +18,8 @@ type Layered struct {
 
 	name    string
 	backend Backend
+	layout  Layout     // nil: entries are the records of the changelog
+	ttl     *ttlLayout // the layout, if it is this one
 	closed  bool
 
 	uncommitted *WriteSet
@@ -25,17 +34,24 @@ type Layered struct {
 
 	spares []*WriteSet // emptied sets, to be used again
 	scans  []*scan     // idle ones
+
+	clock      clock // the store's own time, if its layout has one
+	streamTime int64 // what Advance was told last
+	earliest   int64 // the time index holds nothing older
+	row, index []byte
+	old        []byte
 }
 
 const noOffset = -1
 
-// NewLayered returns the layers of a store over a backend, which it owns from
-// now on.
+// NewLayered returns the layers of a plain key-value store over a backend, which
+// it owns from now on. See LayersOf for stores of other kinds.
 func NewLayered(name string, backend Backend) *Layered {
 	l := &Layered{
 		name: name, backend: backend,
 		uncommitted: NewWriteSet(), committed: NewWriteSet(),
 		target: noOffset, flushed: noOffset,
+		streamTime: noTime, earliest: math.MinInt64,
 	}
 	if offset, ok := backend.Offset(); ok {
 		l.flushed = offset
@@ -56,6 +72,14 @@ func (l *Layered) Get(dst, key []byte) (value []byte, ts int64, ok bool, err err
 	if err := l.usable(key); err != nil {
 		return dst, 0, false, err
 	}
+	if l.ttl != nil {
+		return l.ttl.get(l, l.get, dst, key)
+	}
+	return l.get(dst, key)
+}
+
+// get is Get of an entry by its local key.
+func (l *Layered) get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
 	if e := l.uncommitted.Get(key); e != nil {
 		return e.read(dst)
 	}
@@ -72,6 +96,9 @@ func (l *Layered) Get(dst, key []byte) (value []byte, ts int64, ok bool, err err
 func (l *Layered) GetCommitted(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
 	if err := l.usable(key); err != nil {
 		return dst, 0, false, err
+	}
+	if l.ttl != nil {
+		return l.ttl.get(l, l.getCommitted, dst, key)
 	}
 	return l.getCommitted(dst, key)
 }
@@ -109,6 +136,9 @@ func (l *Layered) Put(key, value []byte, ts int64, headers []Header) (*Entry, er
 	if size := len(key) + len(value); l.MaxRecord > 0 && size > l.MaxRecord {
 		return nil, fmt.Errorf("%w: %s: %d bytes, at most %d", ErrRecordTooLarge, l.name, size, l.MaxRecord)
 	}
+	if l.ttl != nil {
+		return l.ttl.put(l, l.uncommitted, key, value, ts, headers)
+	}
 	return l.uncommitted.Put(key, value, ts, headers), nil
 }
 
@@ -116,6 +146,9 @@ func (l *Layered) Put(key, value []byte, ts int64, headers []Header) (*Entry, er
 func (l *Layered) Delete(key []byte, ts int64, headers []Header) (*Entry, error) {
 	if err := l.writable(key); err != nil {
 		return nil, err
+	}
+	if l.ttl != nil {
+		return l.ttl.delete(l, l.uncommitted, key, ts, headers)
 	}
 	return l.uncommitted.Delete(key, ts, headers), nil
 }
@@ -143,7 +176,10 @@ func (l *Layered) Mark() { l.uncommitted.Mark() }
 
 // Rollback undoes every write to the uncommitted layer since the last Mark, or
 // since Prepare if that is later.
-func (l *Layered) Rollback() { l.uncommitted.Rollback() }
+func (l *Layered) Rollback() {
+	l.uncommitted.Rollback()
+	l.forgetDerived()
+}
 
 // Close drops all layers and closes the backend; what was not flushed comes
 // back from the changelog. No flush may be in flight. A second Close is a no-op.

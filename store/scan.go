@@ -15,12 +15,18 @@ import "fmt"
 //
 // Backends are read in chunks that are copied: a slow fn blocks nobody.
 func (l *Layered) Scan(r Range, fn func(Pair) (bool, error)) error {
+	if l.ttl != nil {
+		return l.ttl.scan(l, r, false, fn)
+	}
 	return l.scan(r, false, fn)
 }
 
 // ScanCommitted is Scan for readers that must not see what may yet be undone: it
 // looks at the committed layers only.
 func (l *Layered) ScanCommitted(r Range, fn func(Pair) (bool, error)) error {
+	if l.ttl != nil {
+		return l.ttl.scan(l, r, true, fn)
+	}
 	return l.scan(r, true, fn)
 }
 

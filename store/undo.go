@@ -20,6 +20,8 @@ type undo struct {
 	from, to  int   // the value in the arena
 	place     int   // of the entry in the order
 	headers   int32 // of the entry in the log, -1 for none
+	local     bool
+	echo      bool
 	aux       int32
 	deleted   bool
 }
@@ -64,6 +66,7 @@ func (w *WriteSet) save(e *Entry) {
 	w.saved = append(w.saved, undo{
 		place: e.place, from: from, to: len(w.arena),
 		timestamp: e.Timestamp, headers: headers, deleted: e.Deleted, aux: e.Aux,
+		local: e.Local, echo: e.echo,
 	})
 	e.step = w.step
 }
@@ -71,7 +74,7 @@ func (w *WriteSet) save(e *Entry) {
 func (w *WriteSet) restore(u *undo) {
 	e := w.order[u.place]
 	e.Value = append(e.Value[:0], w.arena[u.from:u.to]...)
-	e.Timestamp, e.Deleted, e.Aux = u.timestamp, u.deleted, u.aux
+	e.Timestamp, e.Deleted, e.Local, e.echo, e.Aux = u.timestamp, u.deleted, u.local, u.echo, u.aux
 	e.Headers = nil
 	if u.headers >= 0 {
 		e.Headers = w.headers[u.headers]

@@ -3,18 +3,78 @@ package store
 import (
 	"fmt"
 	"slices"
+
+	"github.com/millrace-streams/millrace/serde"
 )
 
-// KeyValueView reads and writes a key-value store by its types. It belongs to
-// the goroutine of the task.
-type KeyValueView[K, V any] struct {
-	store  *KeyValue[K, V]
+// view is what all views are made of.
+type view[K, V any] struct {
+	name   string
+	keys   serde.Serde[K]
+	values serde.Serde[V]
 	source Source
 	layers *Layered
 
 	key, value []byte // scratch
 	nilKey     func(K) bool
 	nilValue   func(V) bool
+}
+
+// encodeKey fills the key scratch, which is then not nil.
+func (v *view[K, V]) encodeKey(k K) (err error) {
+	v.key, err = v.appendKey(v.key[:0], k)
+	return err
+}
+
+// appendKey appends an encoded key.
+func (v *view[K, V]) appendKey(dst []byte, k K) ([]byte, error) {
+	if v.nilKey != nil && v.nilKey(k) {
+		return dst, v.failed("encode key", ErrNilKey)
+	}
+	key, err := v.keys.Append(dst, k)
+	if err != nil {
+		return dst, v.failed("encode key", err)
+	}
+	return nonNil(key), nil
+}
+
+// isNil tells whether a value stands for none.
+func (v *view[K, V]) isNil(value V) bool { return v.nilValue != nil && v.nilValue(value) }
+
+// encodeValue fills the value scratch, which is then not nil.
+func (v *view[K, V]) encodeValue(value V) error {
+	encoded, err := v.values.Append(v.value[:0], value)
+	if err != nil {
+		return v.failed("encode value", err)
+	}
+	v.value = nonNil(encoded)
+	return nil
+}
+
+func (v *view[K, V]) decodeKey(b []byte) (K, error) {
+	k, err := v.keys.Decode(b)
+	if err != nil {
+		err = v.failed("decode key", err)
+	}
+	return k, err
+}
+
+func (v *view[K, V]) decodeValue(b []byte) (V, error) {
+	value, err := v.values.Decode(b)
+	if err != nil {
+		err = v.failed("decode value", err)
+	}
+	return value, err
+}
+
+func (v *view[K, V]) failed(what string, err error) error {
+	return fmt.Errorf("store: %s: %s: %w", v.name, what, err)
+}
+
+// KeyValueView reads and writes a key-value store by its types. It belongs to
+// the goroutine of the task.
+type KeyValueView[K, V any] struct {
+	view[K, V]
 }
 
 // Get returns the value of k; ok is false if there is none.
@@ -32,11 +92,8 @@ func (v *KeyValueView[K, V]) GetWithTime(k K) (value V, ts int64, ok bool, err e
 	if err != nil || !ok {
 		return value, 0, false, err
 	}
-	value, err = v.store.values.Decode(v.value)
-	if err != nil {
-		return value, 0, false, v.failed("decode value", err)
-	}
-	return value, ts, true, nil
+	value, err = v.decodeValue(v.value)
+	return value, ts, err == nil, err
 }
 
 // Put sets the value of k as of the record being processed.
@@ -46,18 +103,16 @@ func (v *KeyValueView[K, V]) Put(k K, value V) error {
 
 // PutAt sets the value of k with a timestamp in ms.
 func (v *KeyValueView[K, V]) PutAt(k K, value V, ts int64) error {
-	if v.nilValue != nil && v.nilValue(value) {
+	if v.isNil(value) {
 		return v.deleteAt(k, ts)
 	}
 	if err := v.encodeKey(k); err != nil {
 		return err
 	}
-	encoded, err := v.store.values.Append(v.value[:0], value)
-	if err != nil {
-		return v.failed("encode value", err)
+	if err := v.encodeValue(value); err != nil {
+		return err
 	}
-	v.value = nonNil(encoded)
-	_, err = v.layers.Put(v.key, v.value, ts, nil)
+	_, err := v.layers.Put(v.key, v.value, ts, nil)
 	return err
 }
 
@@ -131,33 +186,16 @@ func (v *KeyValueView[K, V]) between(from, to K, reverse bool, fn func(K, V) boo
 
 func (v *KeyValueView[K, V]) scan(r Range, fn func(K, V) bool) error {
 	return v.layers.Scan(r, func(p Pair) (bool, error) {
-		key, err := v.store.keys.Decode(p.Key)
+		key, err := v.decodeKey(p.Key)
 		if err != nil {
-			return false, v.failed("decode key", err)
+			return false, err
 		}
-		value, err := v.store.values.Decode(p.Value)
+		value, err := v.decodeValue(p.Value)
 		if err != nil {
-			return false, v.failed("decode value", err)
+			return false, err
 		}
 		return fn(key, value), nil
 	})
-}
-
-// encodeKey fills the key scratch, which is then not nil.
-func (v *KeyValueView[K, V]) encodeKey(k K) error {
-	if v.nilKey != nil && v.nilKey(k) {
-		return v.failed("encode key", ErrNilKey)
-	}
-	key, err := v.store.keys.Append(v.key[:0], k)
-	if err != nil {
-		return v.failed("encode key", err)
-	}
-	v.key = nonNil(key)
-	return nil
-}
-
-func (v *KeyValueView[K, V]) failed(what string, err error) error {
-	return fmt.Errorf("store: %s: %s: %w", v.store.name, what, err)
 }
 
 // nonNil guards against serdes that return nil for nothing.

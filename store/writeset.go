@@ -13,6 +13,7 @@ type WriteSet struct {
 	entries map[string]*Entry
 	order   []*Entry // first touch first
 	bytes   int
+	layout  Layout // nil: entries are records
 
 	// recent is the entry found by the latest Get, nil if it is none of the
 	// set's. A read is mostly followed by a write of the same key.
@@ -57,7 +58,7 @@ func (w *WriteSet) Get(key []byte) *Entry {
 func (w *WriteSet) Put(key, value []byte, ts int64, headers []Header) *Entry {
 	e := w.touch(key)
 	e.Value = append(e.Value[:0], value...)
-	e.Timestamp, e.Headers, e.Deleted = ts, headers, false
+	e.Timestamp, e.Headers, e.Deleted, e.Local = ts, headers, false, false
 	w.bytes += e.size()
 	return e
 }
@@ -67,9 +68,20 @@ func (w *WriteSet) Put(key, value []byte, ts int64, headers []Header) *Entry {
 func (w *WriteSet) Delete(key []byte, ts int64, headers []Header) *Entry {
 	e := w.touch(key)
 	e.Value = e.Value[:0]
-	e.Timestamp, e.Headers, e.Deleted = ts, headers, true
+	e.Timestamp, e.Headers, e.Deleted, e.Local = ts, headers, true, false
 	w.bytes += e.size()
 	return e
+}
+
+// putLocal is Put of an entry that is not mirrored.
+func (w *WriteSet) putLocal(key, value []byte) {
+	w.Put(key, value, 0, nil).Local = true
+}
+
+// deleteLocal is Delete of an entry, mirrored or not, that leaves the changelog
+// as it is. What the set was yet to mirror of it is not.
+func (w *WriteSet) deleteLocal(key []byte) {
+	w.Delete(key, 0, nil).Local = true
 }
 
 // touch returns the key's entry, ready to be overwritten: its size is no longer
@@ -104,7 +116,7 @@ func (w *WriteSet) insert(e *Entry) {
 }
 
 // Entries returns the entries in order of first touch, which is the order of
-// the changelog. The slice and the entries are owned by the set.
+// the changelog; but see Mirror for its records. The slice and the entries are owned by the set.
 func (w *WriteSet) Entries() []*Entry { return w.order }
 
 // Sorted returns the entries in ascending order of their keys. The slice is the
@@ -164,7 +176,7 @@ func (w *WriteSet) adopt(e *Entry) bool {
 // overwrite gives e the content of newer, which keeps no claim on it.
 func (e *Entry) overwrite(newer *Entry) {
 	e.Timestamp, e.Headers = newer.Timestamp, newer.Headers
-	e.Deleted, e.Aux = newer.Deleted, newer.Aux
+	e.Deleted, e.Local, e.echo, e.Aux = newer.Deleted, newer.Local, newer.echo, newer.Aux
 	// A value that may lie inside newer has to be copied. A longer one changes
 	// hands if it does not fit.
 	if n := len(newer.Value); n <= inlineSize || n <= cap(e.Value) {

@@ -53,20 +53,25 @@ func aggregateBy[K, V, A any](
 		if err != nil {
 			return nil, err
 		}
-		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
-			if r.NullKey {
-				return t.task.NullKey(t.node)
-			}
-			if r.NullValue {
-				return nil
-			}
-			old, err := t.find(r.Key)
-			if err != nil {
-				return t.failed(err)
-			}
-			row := next(r.Key, r.Value, old.value, old.exists)
-			return t.put(r.Key, row, max(r.Timestamp, old.timestamp), r.Headers, old.exists)
-		}), nil
+		return aggregating(t.node, t, next), nil
 	}
 	return KTable[K, A]{g.b, n}
+}
+
+// aggregating is the bound node that aggregates records into rows.
+func aggregating[K, V, A any](node string, t *rows[K, A], next func(key K, value V, row A, exists bool) A) processor.Emit[K, V] {
+	return func(r processor.Record[K, V]) error {
+		if r.NullKey {
+			return t.task.NullKey(node)
+		}
+		if r.NullValue {
+			return nil
+		}
+		old, err := t.find(r.Key)
+		if err != nil {
+			return t.failed(err)
+		}
+		row := next(r.Key, r.Value, old.value, old.exists)
+		return t.put(r.Key, row, max(r.Timestamp, old.timestamp), r.Headers, old.exists)
+	}
 }

@@ -20,7 +20,7 @@ func BenchmarkCount(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += len(batch) {
-		task.Enqueue(tp, batch, int64(len(batch)), 1)
+		task.Enqueue(tp, batch, int64(len(batch)), 1, false)
 		must(task.Run(0, len(batch)))
 		must(0, r.commit(processor.TaskID{}, task))
 		clear(r.out)

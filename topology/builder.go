@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"time"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/store"
@@ -26,8 +28,10 @@ type node struct {
 	parents  []*node
 	children []*node
 	rekeyed  bool // the key may have changed since the last topic
-	keepOld  bool // of a table: someone wants the old values of changes
 	clash    bool // its name is taken, and its children's may be for that reason alone
+	table    tableNode
+	windowed bool          // it aggregates in windows
+	closes   time.Duration // how long after their ends these are closed
 }
 
 // topicUse is what is known of a topic of the broker that the topology reads or writes.
@@ -61,19 +65,49 @@ func (b *Builder) fail(at site, node string, format string, args ...any) {
 func (b *Builder) child(op string, s settings, parents ...*node) *node {
 	n := &node{at: caller(), parents: parents}
 	n.Name = s.name
-	for _, p := range parents {
-		n.rekeyed = n.rekeyed || p.rekeyed
-		if s.name == "" && p.clash {
-			n.clash = true
-		}
-		p.children = append(p.children, n)
-	}
-	if n.Name == "" {
+	if s.name == "" {
 		n.Name = parents[0].Name + "." + op
 	} else {
 		b.checkNamed(n)
 	}
+	b.below(n, s.name == "")
+	return n
+}
+
+// part adds a node of an operator that has several. whole is the operator's name, given by the application or not.
+func (b *Builder) part(whole string, given bool, op string, parents ...*node) *node {
+	n := &node{at: caller(), parents: parents, clash: b.names[whole] != nil}
+	n.Name = whole + "." + op
+	b.below(n, !given)
+	return n
+}
+
+// below adds a node that has its name, which may be made of the parents' names.
+func (b *Builder) below(n *node, named bool) {
+	for _, p := range n.parents {
+		n.rekeyed = n.rekeyed || p.rekeyed
+		n.clash = n.clash || named && p.clash
+		p.children = append(p.children, n)
+	}
 	b.add(n)
+}
+
+// wholeName returns the name of an operator that has several nodes, and whether the application gave it.
+func wholeName(s settings, parent *node, op string) (name string, given bool) {
+	if s.name != "" {
+		return s.name, true
+	}
+	return parent.Name + "." + op, false
+}
+
+// whole adds the node of an operator that bears its name, below its other nodes.
+func (b *Builder) whole(name string, given bool, parents ...*node) *node {
+	n := &node{at: caller(), parents: parents}
+	n.Name = name
+	if given {
+		b.checkNamed(n)
+	}
+	b.below(n, !given)
 	return n
 }
 
@@ -119,6 +153,9 @@ func (b *Builder) use(n *node, d store.Declaration, owner bool) {
 		if err := checkName(name); err != nil {
 			b.fail(n.at, n.Name, "store %q: %w", name, err)
 		}
+		if err := d.Validate(); err != nil {
+			b.fail(n.at, n.Name, "%w", err)
+		}
 	} else if !sameDeclaration(u.declaration, d) {
 		b.fail(n.at, n.Name, "store %q is declared differently at %s", name, u.at)
 	}
@@ -127,8 +164,10 @@ func (b *Builder) use(n *node, d store.Declaration, owner bool) {
 	} else if owner {
 		u.owner = n
 	}
-	u.users = append(u.users, n)
-	n.Stores = append(n.Stores, name)
+	if !slices.Contains(n.Stores, name) {
+		u.users = append(u.users, n)
+		n.Stores = append(n.Stores, name)
+	}
 }
 
 // sameDeclaration compares types, and the declared contents as far as Go can compare them.

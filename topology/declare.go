@@ -1,6 +1,10 @@
 package topology
 
-import "github.com/millrace-streams/millrace/serde"
+import (
+	"time"
+
+	"github.com/millrace-streams/millrace/serde"
+)
 
 // Topic declares a topic: its name on the broker and how its keys and values are encoded. It is a value, usually of a
 // package-level variable, and serves any number of builders, test drivers and clients.
@@ -8,12 +12,44 @@ type Topic[K, V any] struct {
 	name   string
 	keys   serde.Serde[K]
 	values serde.Serde[V]
+	time   EventTime[K, V] // nil: the record's own timestamp
+	ahead  time.Duration   // how far timestamps may lie ahead of the wall clock; 0: as far as they like
 }
 
 // NewTopic declares a topic. The name is checked when it is used: 1 to 249 of the characters a-z, A-Z, 0-9, dot, underscore
 // and hyphen.
 func NewTopic[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) Topic[K, V] {
 	return Topic[K, V]{name: name, keys: keys, values: values}
+}
+
+// EventTime finds out when what a record tells of happened, in milliseconds since 1970. recordTime is the record's own
+// timestamp, negative if its producer set none; partitionTime the highest event time of its partition so far,
+// processor.Unknown before the first. A null key or value comes as the zero value. A negative result makes the record a bad
+// one, to be treated as the application's processor.ErrorPolicy says.
+type EventTime[K, V any] func(key K, value V, recordTime, partitionTime int64) int64
+
+// WithEventTime returns the topic read with another time than that of its records. It decodes each record twice.
+func (t Topic[K, V]) WithEventTime(fn EventTime[K, V]) Topic[K, V] {
+	t.time = fn
+	return t
+}
+
+// WithMaxAhead returns the topic read with a guard against poisonous timestamps: a record whose timestamp lies further ahead
+// of the wall clock than d is dropped and counted, or sent to the dead-letter topic if processor.ErrorPolicy sends negative
+// timestamps there, and moves neither stream time nor its partition's time. Without the guard, as in Kafka Streams, one record
+// that is dated years ahead closes all windows, and the records after it are late.
+func (t Topic[K, V]) WithMaxAhead(d time.Duration) Topic[K, V] {
+	t.ahead = d
+	return t
+}
+
+// PartitionTimeIfNegative keeps the timestamps of records, and gives those without one the highest of their partition so
+// far; it is Kafka Streams' UsePartitionTimeOnInvalidTimestamp.
+func PartitionTimeIfNegative[K, V any](_ K, _ V, recordTime, partitionTime int64) int64 {
+	if recordTime < 0 {
+		return partitionTime
+	}
+	return recordTime
 }
 
 // Name returns the topic's name.
@@ -29,6 +65,7 @@ func (t Topic[K, V]) ValueSerde() serde.Serde[V] { return t.values }
 // is named <app>-<name>-repartition; the application creates it.
 type Repartition[K, V any] struct {
 	name   string
+	suffix string // of the name on the broker, if not "repartition"
 	keys   serde.Serde[K]
 	values serde.Serde[V]
 }
@@ -60,8 +97,8 @@ type Grouped[K, V any] struct {
 	n *node
 }
 
-// KTable is a handle on a table: the latest value of each key, held in a store. Tables come from Table and from the
-// aggregations.
+// KTable is a handle on a table: the latest value of each key. The rows of some tables are held in a store; those of the
+// others follow from tables above.
 type KTable[K, V any] struct {
 	b *Builder
 	n *node

@@ -42,7 +42,7 @@ func Through[K, V any](s Stream[K, V], r Repartition[K, V], opts ...Option) Stre
 
 // cut makes n the sink of a repartition topic, and returns the source.
 func cut[K, V any](b *Builder, n *node, r Repartition[K, V]) *node {
-	topic := processor.Topic{Name: r.name, Internal: true}
+	topic := processor.Topic{Name: r.name, Internal: true, Suffix: r.suffix}
 	n.Kind, n.Topic = processor.KindSink, topic
 	n.need(b, r.keys != nil, "the key serde of the repartition topic")
 	n.need(b, r.values != nil, "the value serde of the repartition topic")
@@ -52,7 +52,7 @@ func cut[K, V any](b *Builder, n *node, r Repartition[K, V]) *node {
 		b.fail(n.at, n.Name, "repartition topic %q: %w", r.name, err)
 	}
 	source := &node{at: n.at, clash: b.reparts[r.name] != nil}
-	source.Node = processor.Node{Name: r.name, Kind: processor.KindSource, Topic: topic, Bind: bindSource(r.keys, r.values)}
+	source.Node = processor.Node{Name: r.name, Kind: processor.KindSource, Topic: topic, Bind: bindSource(r.keys, r.values, nil)}
 	b.add(source)
 	if !source.clash {
 		b.reparts[r.name] = source
@@ -67,4 +67,21 @@ func GroupByKey[K, V any](s Stream[K, V]) Grouped[K, V] {
 		s.b.fail(caller(), s.n.Name, "GroupByKey after the key may have changed: use GroupBy, or Through before it")
 	}
 	return Grouped[K, V](s)
+}
+
+// KeyUnchanged asserts that the records of a stream still have the keys by which they are partitioned, though an operator
+// might have changed them, as a Process that passes keys on. It spares a repartition topic, and is not checked: if it is
+// wrong, records of one key meet different tasks.
+func KeyUnchanged[K, V any](s Stream[K, V], opts ...Option) Stream[K, V] {
+	n := s.b.child("keyunchanged", options(opts), s.n)
+	n.rekeyed = false
+	n.Bind = passOn[K, V]
+	return Stream[K, V]{s.b, n}
+}
+
+// copartitioned records a mistake if the keys of a stream may have changed since its topic.
+func (n *node) copartitioned(b *Builder, s *node) {
+	if s.rekeyed {
+		b.fail(n.at, n.Name, "the key of %q may have changed: use Through, or KeyUnchanged, before it", s.Name)
+	}
 }

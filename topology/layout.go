@@ -140,9 +140,7 @@ func (p *planner) place(l *Layout, s *processor.Spec) {
 		tasks = max(tasks, p.counts[n.Topic])
 	}
 	for _, store := range s.Stores {
-		p.internal(l, store.Changelog(p.app), tasks, map[string]string{
-			"cleanup.policy": "compact", "message.timestamp.type": "CreateTime",
-		})
+		p.internal(l, store.Changelog(p.app), tasks, store.Declaration.TopicConfig())
 	}
 	for partition := range tasks {
 		id := processor.TaskID{Subtopology: s.ID, Partition: partition}

@@ -149,10 +149,10 @@ func TestLayoutRefusesWrongCounts(t *testing.T) {
 func TestTopics(t *testing.T) {
 	t.Parallel()
 	top := build(everything)
-	if got, want := fmt.Sprint(top.SourceTopics()), "[{in false} {rekey true} {in2 false} {in3 false}]"; got != want {
+	if got, want := fmt.Sprint(top.SourceTopics()), "[{in false } {rekey true } {in2 false } {in3 false }]"; got != want {
 		t.Errorf("sources %s", got)
 	}
-	if got, want := fmt.Sprint(top.SinkTopics()), "[{rekey true} {out false} {out2 false}]"; got != want {
+	if got, want := fmt.Sprint(top.SinkTopics()), "[{rekey true } {out false } {out2 false }]"; got != want {
 		t.Errorf("sinks %s", got)
 	}
 	for i, s := range top.Specs() {

@@ -110,7 +110,7 @@ func TestNullsInKeyedOperators(t *testing.T) {
 		}, []string{"k=0ka@1", "=0@5", "=0x@6", "k=0kakb@7"}},
 		"table": {func(b *topology.Builder) topology.KTable[string, string] {
 			return topology.Table(b, in, texts)
-		}, []string{"k=a@1", "k=null@3", "=@5", "=x@6", "k=b@7"}},
+		}, []string{"k=a@1", "k=null@3", "=@5", "=x@6", "k=b@7", "unknown=null@8"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -59,11 +59,11 @@ func start(b *topology.Builder, opt processor.Options, counts map[string]int32) 
 func (r *rig) open(id processor.TaskID, spec *processor.Spec, opt processor.Options) {
 	stores := map[string]*store.Layered{}
 	for _, s := range spec.Stores {
-		stores[s.Name] = store.NewLayered(s.Name, memory.New())
+		stores[s.Name] = store.LayersOf(s.Declaration, memory.New())
 	}
 	var starts []processor.Start
 	for _, tp := range r.layout.Inputs[id] {
-		starts = append(starts, processor.Start{TopicPartition: tp})
+		starts = append(starts, processor.Start{Position: processor.Position{TopicPartition: tp}})
 	}
 	task := must(processor.NewTask(id, spec, stores, starts, 0, opt))
 	for _, tp := range r.layout.Inputs[id] {
@@ -101,7 +101,7 @@ func (r *rig) deliver(tp processor.TopicPartition, in rec) {
 	offset := r.next[tp]
 	r.next[tp]++
 	raw := processor.Raw{Key: in.key, Value: in.value, Timestamp: in.ts, Headers: in.headers, Offset: offset}
-	r.reader[tp].Enqueue(tp, []processor.Raw{raw}, offset+1, 1)
+	r.reader[tp].Enqueue(tp, []processor.Raw{raw}, offset+1, 1, false)
 }
 
 // run processes and commits until nothing moves any more.

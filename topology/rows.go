@@ -20,7 +20,9 @@ type rows[K, V any] struct {
 	keepOld bool                                   // a listener wants old values
 	atOnce  bool                                   // forward each update
 
+	null               func(V) bool // whether a value is no value; nil: none is
 	key, before, after []byte
+	beforeTime         int64
 	held               heldChanges[K, V]
 }
 
@@ -38,23 +40,39 @@ func maintain[K, V any](b *Builder, n *node, s *store.KeyValue[K, V]) {
 		n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
 	}
 	b.use(n, s, true)
+	n.table.view = rowsView(n, s)
 }
 
-func bindRows[K, V any](b *processor.Binding, s *store.KeyValue[K, V], n *node, everyUpdate bool) (*rows[K, V], error) {
-	l, err := b.Task.Layered(s.Name())
+// rowsOf returns the rows of a table's node in a task. It may be called before the node is bound.
+func rowsOf[K, V any](task *processor.Task, n *node, s *store.KeyValue[K, V]) (*rows[K, V], error) {
+	if t, ok := task.Shared(n).(*rows[K, V]); ok {
+		return t, nil
+	}
+	l, err := task.Layered(s.Name())
 	if err != nil {
 		return nil, err
 	}
-	t := &rows[K, V]{
-		task: b.Task, node: b.Node.Name, store: l, keys: s.KeySerde(), values: s.ValueSerde(),
-		keepOld: n.keepOld, atOnce: everyUpdate || b.Task.EveryUpdate(),
+	t := &rows[K, V]{task: task, node: n.Name, store: l, keys: s.KeySerde(), values: s.ValueSerde(), null: nullTest[V]()}
+	task.Share(n, t)
+	return t, nil
+}
+
+func bindRows[K, V any](b *processor.Binding, s *store.KeyValue[K, V], n *node, everyUpdate bool) (*rows[K, V], error) {
+	t, err := rowsOf(b.Task, n, s)
+	if err != nil {
+		return nil, err
 	}
+	t.atOnce = everyUpdate || b.Task.EveryUpdate()
+	t.keepOld = n.table.keepOld || n.table.known && !t.atOnce
 	if len(b.Children) == 0 {
 		return t, nil
 	}
 	t.next = processor.FanOut[K, processor.Change[V]](b)
 	if !t.atOnce {
 		b.Task.AddCache(t)
+		if n.table.known {
+			t.held.places = map[string]int{}
+		}
 	}
 	return t, nil
 }
@@ -74,6 +92,7 @@ func (t *rows[K, V]) lookUp(k K) (r row[V], err error) {
 		return r, fmt.Errorf("encode key: %w", err)
 	}
 	t.before, r.timestamp, r.exists, err = t.store.Get(t.before[:0], t.key)
+	t.beforeTime = r.timestamp
 	return r, err
 }
 
@@ -87,16 +106,33 @@ func (t *rows[K, V]) find(k K) (r row[V], err error) {
 
 // old decodes the value before the update. A table decodes it again for its listeners, for whom it must not be what an
 // aggregation's function has changed in place.
-func (t *rows[K, V]) old() (V, error) {
-	v, err := t.values.Decode(t.before)
+func (t *rows[K, V]) old() (V, error) { return t.decode(t.before) }
+
+func (t *rows[K, V]) decode(value []byte) (V, error) {
+	v, err := t.values.Decode(value)
 	if err != nil {
 		err = fmt.Errorf("decode the value in store %q: %w", t.store.Name(), err)
 	}
 	return v, err
 }
 
+// set writes or, if there is no value, deletes the row of a key.
+func (t *rows[K, V]) set(k K, v V, exists bool, ts int64, headers []processor.Header) error {
+	existed, err := t.exists(k)
+	if err != nil {
+		return t.failed(err)
+	}
+	if !exists {
+		return t.remove(k, ts, headers, existed)
+	}
+	return t.put(k, v, ts, headers, existed)
+}
+
 // put writes the row of the key that was looked up last.
 func (t *rows[K, V]) put(k K, v V, ts int64, headers []processor.Header, existed bool) (err error) {
+	if t.null != nil && t.null(v) {
+		return t.remove(k, ts, headers, existed)
+	}
 	if t.after, err = appendTo(t.values, t.after, v); err != nil {
 		return t.failed(fmt.Errorf("encode value: %w", err))
 	}
@@ -107,13 +143,19 @@ func (t *rows[K, V]) put(k K, v V, ts int64, headers []processor.Header, existed
 	return t.changed(k, processor.Change[V]{New: v, HasNew: true, HasOld: existed}, e)
 }
 
-// remove deletes the row of the key that was looked up last.
-func (t *rows[K, V]) remove(k K, ts int64, headers []processor.Header) error {
-	e, err := t.store.Delete(t.key, ts, headers)
-	if err != nil {
-		return t.failed(err)
+// remove deletes the row of the key that was looked up last. That there was none is told to those who want each update.
+func (t *rows[K, V]) remove(k K, ts int64, headers []processor.Header, existed bool) error {
+	if existed {
+		e, err := t.store.Delete(t.key, ts, headers)
+		if err != nil {
+			return t.failed(err)
+		}
+		return t.changed(k, processor.Change[V]{HasOld: true}, e)
 	}
-	return t.changed(k, processor.Change[V]{HasOld: true}, e)
+	if t.next == nil || !t.atOnce {
+		return nil
+	}
+	return t.next(processor.Record[K, processor.Change[V]]{Key: k, Timestamp: ts, Headers: headers})
 }
 
 // changed forwards a change, or holds it back unless the key's is held already.
@@ -129,7 +171,7 @@ func (t *rows[K, V]) changed(k K, c processor.Change[V], e *store.Entry) (err er
 	if t.atOnce {
 		return t.next(processor.Record[K, processor.Change[V]]{Key: k, Value: c, Timestamp: e.Timestamp, Headers: e.Headers})
 	}
-	t.held.add(k, c.Old, c.HasOld, e)
+	t.held.add(held[K, V]{key: k, old: c.Old, oldTime: t.beforeTime, hasOld: c.HasOld, entry: e})
 	return nil
 }
 
@@ -150,8 +192,8 @@ func (t *rows[K, V]) Forward() (err error) {
 		return nil
 	}
 	if c.HasNew {
-		if c.New, err = t.values.Decode(h.entry.Value); err != nil {
-			return t.failed(fmt.Errorf("decode the value in store %q: %w", t.store.Name(), err))
+		if c.New, err = t.decode(h.entry.Value); err != nil {
+			return t.failed(err)
 		}
 	}
 	return t.next(processor.Record[K, processor.Change[V]]{
@@ -174,23 +216,38 @@ func appendTo[T any](s serde.Serde[T], buffer []byte, v T) ([]byte, error) {
 // heldChanges is a queue of keys whose rows have changed since the last commit. The rows' new values are in the entries of
 // the store's write set; Aux of an entry is its place in the list plus one, 0 when the key is not held.
 type heldChanges[K, V any] struct {
-	list []held[K, V]
-	head int // the next to forward
-	mark int // length of the list when the step began
+	list   []held[K, V]
+	head   int            // the next to forward
+	mark   int            // length of the list when the step began
+	places map[string]int // places in the list by encoded key; nil: nobody asks
 }
 
 type held[K, V any] struct {
-	key    K
-	old    V // set if a listener wants it
-	hasOld bool
-	entry  *store.Entry
+	key     K
+	old     V // set if a listener wants it
+	oldTime int64
+	hasOld  bool
+	encoded string // set if there are places
+	entry   *store.Entry
 }
 
 func (h *heldChanges[K, V]) len() int { return len(h.list) - h.head }
 
-func (h *heldChanges[K, V]) add(k K, old V, hasOld bool, e *store.Entry) {
-	h.list = append(h.list, held[K, V]{k, old, hasOld, e})
-	e.Aux = int32(len(h.list))
+func (h *heldChanges[K, V]) add(change held[K, V]) {
+	if h.places != nil {
+		change.encoded = change.entry.Key
+		h.places[change.encoded] = len(h.list)
+	}
+	h.list = append(h.list, change)
+	change.entry.Aux = int32(len(h.list))
+}
+
+// find returns the change of a key, nil if there is none.
+func (h *heldChanges[K, V]) find(key []byte) *held[K, V] {
+	if place, ok := h.places[string(key)]; ok {
+		return &h.list[place]
+	}
+	return nil
 }
 
 // pop takes out the oldest.
@@ -199,6 +256,7 @@ func (h *heldChanges[K, V]) pop() held[K, V] {
 	h.list[h.head] = held[K, V]{}
 	h.head++
 	next.entry.Aux = 0
+	delete(h.places, next.encoded)
 	if h.head == len(h.list) {
 		h.list, h.head, h.mark = h.list[:0], 0, 0
 	}
@@ -207,6 +265,9 @@ func (h *heldChanges[K, V]) pop() held[K, V] {
 
 // truncate takes out what was added since the mark. The write set has undone Aux of those entries.
 func (h *heldChanges[K, V]) truncate() {
+	for i := h.mark; h.places != nil && i < len(h.list); i++ {
+		delete(h.places, h.list[i].encoded)
+	}
 	clear(h.list[h.mark:])
 	h.list = h.list[:h.mark]
 }

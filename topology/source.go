@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
@@ -33,32 +34,73 @@ func read[K, V any](b *Builder, t Topic[K, V], s settings) *node {
 	if s.name != "" {
 		b.checkNamed(n)
 	}
-	n.Bind = bindSource(t.keys, t.values)
+	if t.ahead != 0 && t.ahead < time.Millisecond {
+		b.fail(n.at, n.Name, "topic %q: WithMaxAhead allows %v, it must be a millisecond or more", t.name, t.ahead)
+	}
+	bind := bindSource(t.keys, t.values, t.time)
+	n.Bind = func(b *processor.Binding) (any, error) {
+		b.MaxAhead = t.ahead
+		return bind(b)
+	}
 	b.add(n)
 	return n
 }
 
 // bindSource decodes fetched records. Headers are cloned, as what a node does to them must not reach the dead-letter topic.
-func bindSource[K, V any](keys serde.Serde[K], values serde.Serde[V]) func(*processor.Binding) (any, error) {
+func bindSource[K, V any](keys serde.Serde[K], values serde.Serde[V], time EventTime[K, V]) func(*processor.Binding) (any, error) {
 	return func(b *processor.Binding) (any, error) {
-		name, next := b.Node.Name, processor.FanOut[K, V](b)
-		keys := intern(keys)
-		return processor.Source(func(raw *processor.Raw) (err error) {
-			r := processor.Record[K, V]{Timestamp: raw.Timestamp, NullKey: raw.Key == nil, NullValue: raw.Value == nil}
-			if !r.NullKey {
-				if r.Key, err = keys.Decode(raw.Key); err != nil {
-					return processor.Failed(name, processor.KindDecode, fmt.Errorf("decode key: %w", err))
-				}
-			}
-			if !r.NullValue {
-				if r.Value, err = values.Decode(raw.Value); err != nil {
-					return processor.Failed(name, processor.KindDecode, fmt.Errorf("decode value: %w", err))
-				}
+		d, next := decoder[K, V]{b.Node.Name, intern(keys), values}, processor.FanOut[K, V](b)
+		if time != nil {
+			b.Timestamp = d.eventTime(time)
+		}
+		return processor.Source(func(raw *processor.Raw) error {
+			r, err := d.decode(raw)
+			if err != nil {
+				return err
 			}
 			if len(raw.Headers) > 0 {
 				r.Headers = slices.Clone(raw.Headers)
 			}
 			return next(r)
 		}), nil
+	}
+}
+
+// decoder decodes the records of a source.
+type decoder[K, V any] struct {
+	node   string
+	keys   serde.Serde[K]
+	values serde.Serde[V]
+}
+
+func (d decoder[K, V]) decode(raw *processor.Raw) (r processor.Record[K, V], err error) {
+	r = processor.Record[K, V]{Timestamp: raw.Timestamp, NullKey: raw.Key == nil, NullValue: raw.Value == nil}
+	if !r.NullKey {
+		if r.Key, err = d.keys.Decode(raw.Key); err != nil {
+			return r, processor.Failed(d.node, processor.KindDecode, fmt.Errorf("decode key: %w", err))
+		}
+	}
+	if !r.NullValue {
+		if r.Value, err = d.values.Decode(raw.Value); err != nil {
+			return r, processor.Failed(d.node, processor.KindDecode, fmt.Errorf("decode value: %w", err))
+		}
+	}
+	return r, nil
+}
+
+// eventTime asks the extractor. A record that cannot be decoded keeps its time and fails when its turn comes; one for which
+// the extractor panics has none, and is a bad record for that.
+func (d decoder[K, V]) eventTime(time EventTime[K, V]) func(*processor.Raw, int64) int64 {
+	return func(raw *processor.Raw, partitionTime int64) (at int64) {
+		defer func() {
+			if recover() != nil {
+				at = processor.Unknown
+			}
+		}()
+		r, err := d.decode(raw)
+		if err != nil {
+			return max(raw.Timestamp, 0)
+		}
+		return time(r.Key, r.Value, raw.Timestamp, partitionTime)
 	}
 }

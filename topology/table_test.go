@@ -53,7 +53,8 @@ func TestChangesOncePerKeyAndCommit(t *testing.T) {
 func TestChangesOfEveryUpdate(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		`a="",false>"1",true@10`, `a="1",true>"2",true@11`, `c="",false>"1",true@12`, `c="1",true>"",false@13`, `a="2",true>"",false@15`,
+		`a="",false>"1",true@10`, `a="1",true>"2",true@11`, `c="",false>"1",true@12`, `c="1",true>"",false@13`,
+		`c="",false>"",false@14`, `a="2",true>"",false@15`,
 	}
 	for _, r := range []*rig{
 		start(changes(tableOf(topology.CachingDisabled())), processor.Options{}, nil),
@@ -235,7 +236,7 @@ func TestCountAllocations(t *testing.T) {
 		batch[i] = processor.Raw{Key: fmt.Appendf(nil, "key-%d", i%200), Value: []byte("v"), Timestamp: 1, Offset: int64(i)}
 	}
 	perRun := testing.AllocsPerRun(20, func() {
-		task.Enqueue(tp, batch, records, 1)
+		task.Enqueue(tp, batch, records, 1, false)
 		must(task.Run(0, records))
 		must(0, r.commit(processor.TaskID{}, task))
 		r.out = map[string][]processor.Output{}

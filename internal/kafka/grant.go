@@ -136,7 +136,7 @@ func (g *group) describe(t *TaskInfo, positions map[processor.TopicPartition]com
 		if !known {
 			return l, false, nil
 		}
-		in := runtime.Input{TopicPartition: tp, Offset: positions[tp].offset, Metadata: positions[tp].metadata}
+		in := runtime.Input{TopicPartition: tp, Offset: positions[tp].offset, Metadata: positions[tp].metadata, End: log.End}
 		switch {
 		case in.Offset >= 0 && in.Offset < log.Start:
 			return l, false, &CommittedLostError{TopicPartition: tp, Committed: in.Offset, Start: log.Start}

@@ -30,7 +30,7 @@ func (w *Worker) due() bool {
 		}
 		dirty = dirty || t.work.Dirty()
 		moved = moved || t.work.Moved()
-		more = more || t.running() && t.more()
+		more = more || t.running() && t.work.More()
 		urgent = urgent || t.finishing
 	}
 	since := w.now.Sub(w.last)
@@ -102,15 +102,16 @@ func (w *Worker) settle(done *CommitDone) {
 // committed makes the prepared layers and positions the committed ones.
 func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 	for _, s := range t.stores {
-		if end, written := ends[s.changelog]; written {
-			s.layers.Committed(end)
-			if s.since.IsZero() {
-				s.since = w.now
-			}
+		end, written := ends[s.changelog]
+		if !written { // nothing, or only what the changelog is not told
+			end = -1
+		} else if s.since.IsZero() {
+			s.since = w.now
 		}
+		s.layers.Committed(end)
 	}
 	for _, p := range t.pending {
-		t.positions[p.TopicPartition] = p.Offset
+		t.positions[p.TopicPartition] = p
 	}
 	t.pending = nil
 }

@@ -21,8 +21,8 @@ func (w *Worker) deliver(events Events) {
 			continue
 		}
 		if t.work != nil && t.reads(f.TopicPartition) {
-			t.work.Enqueue(f.TopicPartition, f.Records, f.Next, f.Bytes)
-			t.behind[f.TopicPartition] = f.More
+			t.work.Enqueue(f.TopicPartition, f.Records, f.Next, f.Bytes, f.More)
+			t.ends[f.TopicPartition] = max(t.ends[f.TopicPartition], f.Next)
 		}
 	}
 	for _, f := range events.Failed {

@@ -66,6 +66,7 @@ type Input struct {
 	processor.TopicPartition
 	Offset   int64 // the first offset to process: the committed one, else as the reset policy says
 	Metadata string
+	End      int64 // high watermark when the lease was granted
 }
 
 // Changelog is the changelog partition of one of a task's stores.

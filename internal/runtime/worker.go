@@ -123,7 +123,9 @@ func (w *Worker) Wait() time.Duration {
 		if !t.running() {
 			continue
 		}
-		if t.work.Buffered() > 0 && !w.full() {
+		if at, stalled := t.work.Stalled(); stalled {
+			until(time.UnixMilli(at))
+		} else if t.work.Buffered() > 0 && !w.full() {
 			return 0
 		}
 		if at, ok := t.work.NextPunctuation(); ok {
@@ -138,7 +140,7 @@ func (w *Worker) Wait() time.Duration {
 
 // patience is how long after the last commit a task that has something to commit waits for the next one.
 func (w *Worker) patience(t *task) time.Duration {
-	if t.more() {
+	if t.work.More() {
 		return w.cfg.CommitInterval
 	}
 	return w.cfg.DrainInterval

@@ -258,7 +258,7 @@ func (g *Group) lease(t Task) (runtime.Lease, bool) {
 			return lease, false
 		}
 		p := g.position(tp)
-		lease.Inputs = append(lease.Inputs, runtime.Input{TopicPartition: tp, Offset: p.Offset, Metadata: p.Metadata})
+		lease.Inputs = append(lease.Inputs, runtime.Input{TopicPartition: tp, Offset: p.Offset, Metadata: p.Metadata, End: g.cluster.End(tp)})
 	}
 	for _, c := range t.Changelogs {
 		lease.Changelogs = append(lease.Changelogs, runtime.Changelog{

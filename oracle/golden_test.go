@@ -1,0 +1,82 @@
+package oracle_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace-streams/millrace/oracle"
+	"github.com/millrace-streams/millrace/oracle/scenario"
+)
+
+// golden is a scenario with the answer of Kafka Streams: a line of a file in testdata.
+type golden struct {
+	Scenario scenario.Scenario `json:"scenario"`
+	Answer   scenario.Answer   `json:"answer"`
+}
+
+// pending are kinds whose operators are known to be unfinished.
+var pending = map[string]bool{"table.source": true, "aggregate.aggregate": true, "table.ofaggregate": true}
+
+func skip(s scenario.Scenario) bool {
+	kind, _, _ := strings.Cut(s.ID, "/")
+	return pending[kind] || !oracle.Supports(s)
+}
+
+// goldens reads testdata, by file.
+func goldens(t *testing.T) map[string][]golden {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no testdata", err)
+	}
+	files := map[string][]golden{}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		in := bufio.NewScanner(f)
+		in.Buffer(nil, 1<<20)
+		for in.Scan() {
+			var g golden
+			if err := json.Unmarshal(in.Bytes(), &g); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			files[filepath.Base(path)] = append(files[filepath.Base(path)], g)
+		}
+		if in.Err() != nil {
+			t.Fatal(in.Err())
+		}
+	}
+	return files
+}
+
+// TestGolden compares with the committed answers of Kafka Streams.
+func TestGolden(t *testing.T) {
+	for file, list := range goldens(t) {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			skipped := 0
+			for _, g := range list {
+				if skip(g.Scenario) {
+					skipped++
+					continue
+				}
+				got, err := oracle.Millrace(g.Scenario, nil)
+				if err != nil {
+					t.Errorf("%v\n%v", g.Scenario, err)
+				} else if diff := oracle.Compare(g.Answer, got); diff != "" {
+					t.Errorf("%v\n%s", g.Scenario, diff)
+				}
+			}
+			if skipped > 0 {
+				t.Logf("%d of %d scenarios use operators that are not there yet", skipped, len(list))
+			}
+		})
+	}
+}

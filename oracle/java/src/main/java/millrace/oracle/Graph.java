@@ -1,0 +1,85 @@
+package millrace.oracle;
+
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Named;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** What a scenario's operators have built so far: the handles by their names, with the serdes of their content. */
+@SuppressWarnings("unchecked")
+final class Graph {
+    static final Serde<Object> STRING = (Serde<Object>) (Serde<?>) Serdes.String();
+    static final Serde<Object> LONG = (Serde<Object>) (Serde<?>) Serdes.Long();
+
+    /** A handle of any kind: KStream, KTable, GlobalKTable, grouped or cogrouped. */
+    record Handle(Object node, Serde<Object> keys, Serde<Object> values) {
+        KStream<Object, Object> stream() {
+            return (KStream<Object, Object>) node;
+        }
+
+        KTable<Object, Object> table() {
+            return (KTable<Object, Object>) node;
+        }
+
+        <T> T as() {
+            return (T) node;
+        }
+    }
+
+    /** The kinds of stores whose content is reported. */
+    enum Kind { KEY_VALUE, VERSIONED, WINDOW, SESSION }
+
+    final StreamsBuilder builder;
+    final Set<String> diff;
+    final Map<String, Serde<Object>> inputs = new LinkedHashMap<>();
+    final Map<String, Handle> outputs = new LinkedHashMap<>();
+    final Map<String, Kind> stores = new LinkedHashMap<>();
+    private final Map<String, Handle> handles = new HashMap<>();
+
+    Graph(StreamsBuilder builder, Set<String> diff) {
+        this.builder = builder;
+        this.diff = diff;
+    }
+
+    void put(String id, Handle h) {
+        handles.put(id, h);
+    }
+
+    void put(String id, Object node) {
+        put(id, new Handle(node, STRING, STRING));
+    }
+
+    Handle from(Scenario.Op op, int i) {
+        Handle h = handles.get(op.from.get(i));
+        if (h == null) {
+            throw new IllegalArgumentException(op.id + " reads " + op.from.get(i) + ", which there is not");
+        }
+        return h;
+    }
+
+    Named named(Scenario.Op op) {
+        return Named.as(op.id);
+    }
+
+    /** A store named after the operator, with content of the given serdes. */
+    <S extends StateStore> Materialized<Object, Object, S> store(
+            Scenario.Op op, Kind kind, Serde<Object> keys, Serde<Object> values) {
+        stores.put(op.id, kind);
+        return Materialized.<Object, Object, S>as(op.id).withKeySerde(keys).withValueSerde(values);
+    }
+
+    Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> keyValue(
+            Scenario.Op op, Serde<Object> keys, Serde<Object> values) {
+        return store(op, Kind.KEY_VALUE, keys, values);
+    }
+}

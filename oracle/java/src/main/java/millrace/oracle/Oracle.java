@@ -1,0 +1,37 @@
+package millrace.oracle;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * Answers scenarios: each line of the standard input is one, as JSON, and each line of the standard output its answer, in
+ * the same order. It ends with its input.
+ */
+public final class Oracle {
+    private Oracle() {}
+
+    public static void main(String[] args) throws Exception {
+        ObjectMapper json = new ObjectMapper();
+        PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        System.setOut(System.err);
+        Path state = Files.createTempDirectory("millrace-oracle");
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                out.println(json.writeValueAsString(Run.answer(json.readValue(line, Scenario.class), state)));
+            }
+        } finally {
+            delete(state);
+        }
+    }
+
+    private static void delete(Path dir) throws Exception {
+        try (var files = Files.walk(dir)) {
+            files.sorted(java.util.Comparator.reverseOrder()).forEach(p -> p.toFile().delete());
+        }
+    }
+}

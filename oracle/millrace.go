@@ -1,0 +1,128 @@
+package oracle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/millrace-streams/millrace/oracle/scenario"
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/testdriver"
+	"github.com/millrace-streams/millrace/topology"
+)
+
+// output makes the reading end of an output topic.
+type output func(*testdriver.Driver) func() []scenario.Row
+
+func outputOf[V any](t topology.Topic[string, V], show func(V) string) output {
+	return func(d *testdriver.Driver) func() []scenario.Row {
+		out := testdriver.Output(d, t)
+		return func() (rows []scenario.Row) {
+			for _, r := range out.ReadAll() {
+				row := scenario.Row{Topic: t.Name(), Time: r.Timestamp}
+				if !r.NullKey {
+					row.Key = &r.Key
+				}
+				if !r.NullValue {
+					row.Value = new(show(r.Value))
+				}
+				rows = append(rows, row)
+			}
+			return rows
+		}
+	}
+}
+
+// contents reads a store.
+type contents struct {
+	name string
+	read func(*testdriver.Driver) []scenario.Row
+}
+
+func contentsOf[V any](s *store.KeyValue[string, V], show func(V) string) contents {
+	return contents{s.Name(), func(d *testdriver.Driver) (rows []scenario.Row) {
+		in := testdriver.Store(d, s)
+		for _, p := range in.All() {
+			_, ts, _ := in.GetWithTime(p.Key)
+			rows = append(rows, scenario.Row{Key: &p.Key, Value: new(show(p.Value)), Time: ts})
+		}
+		return rows
+	}}
+}
+
+// Millrace runs a scenario on the test driver: the loop of the application. After each step, all that it caused is processed and
+// committed. before, if not nil, is called before each step with its index. An error is a topology that cannot be built.
+func Millrace(s scenario.Scenario, before func(*testdriver.Driver, int), opts ...testdriver.Option) (a scenario.Answer, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("oracle: %s: panic: %v", s.ID, v)
+		}
+	}()
+	g, top, err := build(s)
+	if err != nil {
+		return a, err
+	}
+	d, err := testdriver.Open(top, opts...)
+	if err != nil {
+		return a, err
+	}
+	defer d.Close()
+	a.ID = s.ID
+	feed, drain := senders(g, d), drains(g, d)
+	for i, step := range s.In {
+		if before != nil {
+			before(d, i)
+		}
+		if step.Topic == scenario.Clock {
+			d.Advance(time.Duration(step.Time) * time.Millisecond)
+		} else if send := feed[step.Topic]; send != nil {
+			send(step)
+		}
+		a.Out = append(a.Out, drain(i)...)
+		if err := d.Err(); err != nil {
+			a.Error = err.Error()
+			return a, nil
+		}
+	}
+	a.Dropped = int64(len(d.Dropped()))
+	a.Stores = map[string][]scenario.Row{}
+	for _, t := range g.tables {
+		a.Stores[t.name] = t.read(d)
+	}
+	return a, nil
+}
+
+func senders(g *graph, d *testdriver.Driver) map[string]func(scenario.Step) {
+	feed := map[string]func(scenario.Step){}
+	for _, t := range g.inputs {
+		in := testdriver.Input(d, t)
+		feed[t.Name()] = func(s scenario.Step) {
+			r := processor.Record[string, []byte]{NullKey: s.Key == nil, NullValue: s.Value == nil, Timestamp: s.Time}
+			if s.Key != nil {
+				r.Key = *s.Key
+			}
+			if s.Value != nil {
+				r.Value = []byte(*s.Value)
+			}
+			in.SendAll(r)
+		}
+	}
+	return feed
+}
+
+// drains reads all outputs, topic by topic, as the Java program does.
+func drains(g *graph, d *testdriver.Driver) func(step int) []scenario.Row {
+	var reads []func() []scenario.Row
+	for _, o := range g.outputs {
+		reads = append(reads, o(d))
+	}
+	return func(step int) (rows []scenario.Row) {
+		for _, read := range reads {
+			rows = append(rows, read()...)
+		}
+		for i := range rows {
+			rows[i].Step = step
+		}
+		return rows
+	}
+}

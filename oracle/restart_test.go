@@ -1,0 +1,93 @@
+package oracle_test
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/millrace-streams/millrace/oracle"
+	"github.com/millrace-streams/millrace/oracle/scenario"
+	"github.com/millrace-streams/millrace/store/bolt"
+	"github.com/millrace-streams/millrace/testdriver"
+)
+
+// TestRestarts runs the scenarios of testdata with restarts in between: in good order and by kill -9, with and without the
+// local state, on both backends. What is written must be the same, record by record.
+func TestRestarts(t *testing.T) {
+	for file, list := range goldens(t) {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			for i, g := range list {
+				if skip(g.Scenario) {
+					continue
+				}
+				var opts []testdriver.Option
+				backend := "memory"
+				if i%4 == 0 {
+					backend = "bbolt"
+					opts = append(opts, testdriver.Backend(bolt.Opener{}), testdriver.StateDir(t.TempDir()))
+				}
+				got, err := oracle.Millrace(g.Scenario, restarts(g.Scenario), opts...)
+				if err != nil {
+					t.Errorf("%v\n%v", g.Scenario, err)
+				} else if diff := oracle.Compare(g.Answer, got); diff != "" {
+					t.Errorf("with restarts on %s: %v\n%s", backend, g.Scenario, diff)
+				}
+			}
+		})
+	}
+}
+
+// restarts restarts a driver before some steps; which ones and how follows from the scenario's ID.
+func restarts(s scenario.Scenario) func(*testdriver.Driver, int) {
+	h := fnv.New64()
+	h.Write([]byte(s.ID))
+	random := rand.New(rand.NewPCG(h.Sum64(), 0))
+	return func(d *testdriver.Driver, step int) {
+		if step == 0 || random.IntN(5) > 0 {
+			return
+		}
+		switch random.IntN(4) {
+		case 0:
+			d.Restart()
+		case 1:
+			d.RestartEmpty()
+		case 2:
+			d.Crash()
+			d.Restart()
+		default:
+			d.Crash()
+			d.RestartEmpty()
+		}
+	}
+}
+
+// TestPartitions runs the scenarios of testdata whose outcome does not depend on other keys' times on topics of three
+// partitions. After each step the same must have been written, in whatever order.
+func TestPartitions(t *testing.T) {
+	for _, list := range goldens(t) {
+		for _, g := range list {
+			if skip(g.Scenario) || !slices.Contains([]string{"stateless", "aggregate", "table", "join", "foreign"}, scenario.Family(g.Scenario.ID)) {
+				continue
+			}
+			got, err := oracle.Millrace(g.Scenario, nil, testdriver.DefaultPartitions(3))
+			g.Answer.Stores, got.Stores = nil, nil
+			unordered(g.Answer.Out)
+			unordered(got.Out)
+			if err != nil {
+				t.Errorf("%v\n%v", g.Scenario, err)
+			} else if diff := oracle.Compare(g.Answer, got); diff != "" {
+				t.Errorf("on three partitions: %v\n%s", g.Scenario, diff)
+			}
+		}
+	}
+}
+
+// unordered sorts the records of each step.
+func unordered(rows []scenario.Row) {
+	slices.SortStableFunc(rows, func(a, b scenario.Row) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.String(), b.String()))
+	})
+}
