@@ -24,8 +24,8 @@ func (t *Task) bad(err error) error {
 	switch {
 	case errors.As(err, &failed):
 		kind, e.Node, e.Err = failed.Kind, failed.Node, failed.Err
-	case errors.As(err, &panicked) && t.node != "":
-		e.Node = t.node
+	case errors.As(err, &panicked) && t.node >= 0:
+		e.Node = t.spec.name(t.node)
 	}
 	return t.settle(e, kind)
 }

@@ -92,7 +92,7 @@ func (t *Task) at(in *input, offset int64) Position {
 
 // flushCaches goes round until nothing is held back, since a forward may change a table above.
 func (t *Task) flushCaches() error {
-	t.record, t.inputOf, t.node = nil, nil, ""
+	t.record, t.inputOf, t.node = nil, nil, -1
 	for held := true; held; {
 		held = false
 		for _, c := range t.caches {

@@ -81,7 +81,8 @@ func fanOut[K, V any](emits []Emit[K, V]) Emit[K, V] {
 // Child returns the i-th child of a node that is being bound. The task notes that a step has entered it and left it, so
 // that a panic can be told with the name of its node.
 func Child[K, V any](b *Binding, i int) Emit[K, V] {
-	t, emit, to, from := b.Task, b.Children[i].(Emit[K, V]), b.Names[i], b.Node.Name
+	t, emit := b.Task, b.Children[i].(Emit[K, V])
+	to, from := t.spec.index(b.Names[i]), t.spec.index(b.Node.Name)
 	return func(r Record[K, V]) error {
 		t.node = to
 		err := emit(r)

@@ -81,8 +81,8 @@ type Task struct {
 	record      *Raw  // the record in work, nil in punctuations
 	inputOf     *input
 	recordTime  int64
-	node        string // the node that the step is in
-	punctuated  bool   // a punctuation ran since the last Prepare
+	node        int32 // the node that the step is in, -1 if unknown
+	punctuated  bool  // a punctuation ran since the last Prepare
 	closers     []io.Closer
 	shared      map[any]any // by the nodes' keys
 	origin      *Origin     // of what a node sends on that it had kept, else nil
@@ -145,7 +145,7 @@ func (t *Task) addInputs(node *Node, source Source, c clock, starts []Start) {
 	for _, s := range starts {
 		if s.Topic == node.Topic.Physical(t.opt.App) {
 			in := &input{
-				tp: s.TopicPartition, node: node.Name, source: source, clock: c, next: s.Offset, prepared: s.Offset,
+				tp: s.TopicPartition, node: node.Name, index: t.spec.index(node.Name), source: source, clock: c, next: s.Offset, prepared: s.Offset,
 				behind: s.Behind, time: DecodePartitionTime(s.Metadata),
 			}
 			in.extracted = in.time
@@ -220,7 +220,7 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 // process takes one record through the graph.
 func (t *Task) process(in *input) error {
 	raw := in.peek()
-	t.record, t.inputOf, t.recordTime, t.node = raw, in, raw.Timestamp, in.node
+	t.record, t.inputOf, t.recordTime, t.node = raw, in, raw.Timestamp, in.index
 	if !in.ahead(raw, t.now) {
 		in.time = max(in.time, raw.Timestamp)
 		t.advance(in.time)
