@@ -58,9 +58,9 @@ func (a *App) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 
-	cluster, err := kafka.Open(ctx, a.kafkaConfig(dir.ProcessID))
+	cluster, err := a.connect(ctx, dir.ProcessID)
 	if err != nil {
-		return fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
 
@@ -71,6 +71,20 @@ func (a *App) run(ctx context.Context) (err error) {
 	a.running(cluster, layout)
 	defer a.running(nil, nil)
 	return a.work(ctx, cluster, layout)
+}
+
+// connectTimeout bounds the wait for a first broker to answer.
+const connectTimeout = 30 * time.Second
+
+func (a *App) connect(ctx context.Context, processID string) (*kafka.Cluster, error) {
+	a.cfg.Logger.Info("connecting", "app", a.cfg.ApplicationID, "brokers", a.cfg.Brokers)
+	bounded, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no broker has answered within %v", connectTimeout))
+	defer cancel()
+	cluster, err := kafka.Open(bounded, a.kafkaConfig(processID))
+	if err != nil {
+		return nil, fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
+	}
+	return cluster, nil
 }
 
 // work joins the group and runs the workers. The first that fails stops them all, in order.
@@ -88,14 +102,14 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	errs := make([]error, len(ports))
 	var workers sync.WaitGroup
 	for i, port := range ports {
-		worker := runtime.NewWorker(a.workerConfig(layout), port)
 		workers.Go(func() {
-			if errs[i] = worker.Run(hard); errs[i] != nil {
-				stop(errs[i])
-			}
-			if c, ok := port.(io.Closer); ok {
-				errs[i] = errors.Join(errs[i], c.Close())
-			}
+			errs[i] = errExited // what is left if a user's function ends the goroutine
+			defer func() {
+				if errs[i] != nil {
+					stop(errs[i])
+				}
+			}()
+			errs[i] = a.runWorker(hard, layout, port)
 		})
 	}
 	workers.Wait()
@@ -105,6 +119,21 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
 	return nil
 }
+
+// runWorker runs a worker to its end, and lets go of what it holds however that comes.
+func (a *App) runWorker(ctx context.Context, layout *topology.Layout, port runtime.Port) error {
+	worker := runtime.NewWorker(a.workerConfig(layout), port)
+	defer func() {
+		worker.Crash() // nothing is left to drop after an orderly end
+		if c, ok := port.(io.Closer); ok {
+			_ = c.Close() // a port's Close cannot fail
+		}
+	}()
+	return worker.Run(ctx)
+}
+
+// errExited is why a worker is gone whose Run has not returned.
+var errExited = errors.New("millrace: a worker's goroutine was ended from within, as by runtime.Goexit")
 
 // errShutdown is why a worker was abandoned.
 var errShutdown = errors.New("millrace: the orderly shutdown took too long; what was not committed will be processed again")

@@ -109,10 +109,15 @@ func run(ctx context.Context, o options) error {
 		}
 		r.print(os.Stdout, w)
 	}
-	if o.out == "" {
-		return nil
+	if o.out != "" {
+		if err := r.write(o.out); err != nil {
+			return err
+		}
 	}
-	return r.write(o.out)
+	if n := r.failures(); n > 0 {
+		return fmt.Errorf("%d runs have no figure", n)
+	}
+	return nil
 }
 
 // measure runs the contenders of a workload in turn, several times.

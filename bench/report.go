@@ -90,6 +90,15 @@ func (x *row) summarise() {
 	x.Allocs = over(func(f figure) float64 { return f.Allocs }).Median
 }
 
+// failures returns the number of runs without a figure.
+func (r *report) failures() int {
+	n := 0
+	for _, x := range r.Rows {
+		n += len(x.Failures)
+	}
+	return n
+}
+
 // print writes a workload's table.
 func (r *report) print(out io.Writer, w workload) {
 	plain := r.row(w, plainName)

@@ -149,11 +149,7 @@ func (t *Transaction) Answer(v Verdict, err error) {
 	case Lost:
 		t.lose(err)
 	case Broken:
-		t.next, t.initialised = Done, false
-		t.result = Result{Outcome: Failed, Err: err}
-		if t.ending {
-			t.result.Outcome = Unknown
-		}
+		t.broke(err)
 	}
 }
 
@@ -197,6 +193,22 @@ func (t *Transaction) lose(err error) {
 	t.initialised, t.lost, t.backoff = false, true, 0
 	t.next = InitProducer
 	if t.Guarantee == AtLeastOnce {
+		t.next = Done
+	}
+}
+
+// broke ends a transaction for which trying again is of no use. It is aborted like a lost one, unless that is what failed.
+func (t *Transaction) broke(err error) {
+	starting := t.next == InitProducer
+	if !t.lost {
+		t.result = Result{Outcome: Failed, Err: err}
+		if t.ending {
+			t.result.Outcome = Unknown
+		}
+	}
+	t.initialised, t.lost, t.backoff = false, true, 0
+	t.next = InitProducer
+	if starting || t.Guarantee == AtLeastOnce {
 		t.next = Done
 	}
 }

@@ -111,8 +111,32 @@ func TestFieldReport8UnansweredEndIsAskedAgain(t *testing.T) {
 	}
 	tx = begin()
 	tx.Answer(Broken, errors.New("not authorised"))
+	run(tx)
 	if tx.Result().Outcome != Unknown {
 		t.Fatalf("broken after an unanswered end: got %v", tx.Result())
+	}
+}
+
+// What cannot be helped is aborted at once: an open transaction would hold up the readers until it times out.
+func TestBrokenIsAborted(t *testing.T) {
+	cause := errors.New("record too large")
+	tx := &Transaction{}
+	tx.Begin(&both)
+	for tx.Next().Kind != Produce {
+		tx.Answer(OK, nil)
+	}
+	tx.Answer(Broken, cause)
+	if got := run(tx); !slices.Equal(got, []Kind{InitProducer}) {
+		t.Fatalf("made %v", got)
+	}
+	if r := tx.Result(); r.Outcome != Failed || !errors.Is(r.Err, cause) {
+		t.Fatalf("got %v", r)
+	}
+	tx = &Transaction{}
+	tx.Begin(&both)
+	tx.Answer(Broken, cause) // not even a producer id is to be had
+	if tx.Next().Kind != Done || tx.Result().Outcome != Failed {
+		t.Fatalf("got %v", tx.Result())
 	}
 }
 

@@ -96,25 +96,17 @@ func TestBrokerRestart(t *testing.T) {
 
 // process is a broker that is controlled by the project's script.
 type process struct {
-	t            *testing.T
-	script       string
-	folder, port string
-	addrs        []string
+	t                    *testing.T
+	script, folder, port string
+	addrs                []string
 }
 
-// ownBroker starts a broker of the test's own. MILLRACE_BROKER_CTL, MILLRACE_BROKER_DATA and MILLRACE_BROKER_PORT say with
-// which script, where and on which port.
+// ownBroker starts a broker of the test's own, with the script that MILLRACE_BROKER_CTL names, if it does.
 func ownBroker(t *testing.T) *process {
 	t.Helper()
-	p := &process{t: t, script: os.Getenv("MILLRACE_BROKER_CTL"), folder: os.Getenv("MILLRACE_BROKER_DATA"), port: os.Getenv("MILLRACE_BROKER_PORT")}
+	p := &process{t: t, script: os.Getenv("MILLRACE_BROKER_CTL"), folder: t.TempDir(), port: freePort(t)}
 	if p.script == "" {
 		p.script = filepath.Join("..", "scripts", "kafka", "broker.sh")
-	}
-	if p.folder == "" {
-		p.folder = t.TempDir()
-	}
-	if p.port == "" {
-		p.port = freePort(t)
 	}
 	p.addrs = []string{"127.0.0.1:" + p.port}
 	p.run("start")

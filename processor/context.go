@@ -27,9 +27,9 @@ type Context[K, V any] struct {
 
 // NewContext makes the context of a node that is being bound.
 func NewContext[K, V any](b *Binding) *Context[K, V] {
-	c := &Context[K, V]{task: b.Task, node: b.Node, all: FanOut[K, V](b.Children), children: map[string]Emit[K, V]{}}
+	c := &Context[K, V]{task: b.Task, node: b.Node, all: FanOut[K, V](b), children: map[string]Emit[K, V]{}}
 	for i, name := range b.Names {
-		c.children[name] = b.Children[i].(Emit[K, V])
+		c.children[name] = Child[K, V](b, i)
 	}
 	return c
 }

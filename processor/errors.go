@@ -73,8 +73,19 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error shows the panic's value and its stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+// Error shows the panic's value. The stack is logged once, where the task stops.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// TooLargeError is a record to be written that is larger than Options.MaxRecordBytes.
+type TooLargeError struct {
+	Topic       string
+	Size, Limit int // bytes of key, value and headers
+}
+
+// Error names the topic and both sizes, and what can be done.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("processor: a record of %d bytes for topic %q: the limit is %d; if the topic's max.message.bytes allows more, raise Config.MaxRecordBytes", e.Size, e.Topic, e.Limit)
+}
 
 // ErrorKind is the kind of a bad record.
 type ErrorKind uint8

@@ -20,8 +20,12 @@ func (t *Task) bad(err error) error {
 	e := t.describe(err)
 	kind := KindProcess
 	var failed *NodeError
-	if errors.As(err, &failed) {
+	var panicked *PanicError
+	switch {
+	case errors.As(err, &failed):
 		kind, e.Node, e.Err = failed.Kind, failed.Node, failed.Err
+	case errors.As(err, &panicked) && t.node >= 0:
+		e.Node = t.spec.name(t.node)
 	}
 	return t.settle(e, kind)
 }
@@ -51,8 +55,11 @@ func (t *Task) settle(e *RecordError, kind ErrorKind) error {
 	case action == Fail:
 		return e
 	case action == SendDeadLetter && t.record != nil:
+		if err := t.deadLetter(e); err != nil {
+			e.Err = errors.Join(e.Err, fmt.Errorf("the dead letter: %w", err))
+			return e
+		}
 		t.Counters.DeadLettered++
-		t.deadLetter(e)
 	default: // there is no record to send when a punctuation failed
 		action = Skip
 		t.Counters.Skipped++
@@ -64,7 +71,7 @@ func (t *Task) settle(e *RecordError, kind ErrorKind) error {
 }
 
 // deadLetter writes the record as it was fetched. It keeps key and so partitioning, timestamp and headers.
-func (t *Task) deadLetter(e *RecordError) {
+func (t *Task) deadLetter(e *RecordError) error {
 	topic := t.opt.Policy.DeadLetterTopic
 	headers := t.record.Headers
 	for _, h := range []Header{
@@ -77,7 +84,7 @@ func (t *Task) deadLetter(e *RecordError) {
 	} {
 		headers = WithHeader(headers, h.Key, h.Value)
 	}
-	t.Out.Add(Output{
+	return t.Out.Add(Output{
 		Topic: topic, Partition: t.Out.Partition(t.record.Key, t.opt.Partitions(topic)),
 		Key: t.record.Key, Value: t.record.Value, Timestamp: max(t.record.Timestamp, 0), Headers: headers,
 	})

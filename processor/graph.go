@@ -2,6 +2,7 @@ package processor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace-streams/millrace/store"
@@ -89,6 +90,19 @@ func (s *Spec) Sources() []*Node { return s.ofKind(KindSource) }
 
 // Sinks returns the sink nodes in the order of their declaration.
 func (s *Spec) Sinks() []*Node { return s.ofKind(KindSink) }
+
+// index returns the place of the node of that name, -1 if there is none.
+func (s *Spec) index(name string) int32 {
+	return int32(slices.IndexFunc(s.Nodes, func(n *Node) bool { return n.Name == name }))
+}
+
+// name is the reverse of index.
+func (s *Spec) name(index int32) string {
+	if index < 0 {
+		return ""
+	}
+	return s.Nodes[index].Name
+}
 
 func (s *Spec) ofKind(k Kind) []*Node {
 	var nodes []*Node

@@ -6,6 +6,7 @@ import "math"
 type input struct {
 	tp        TopicPartition
 	node      string
+	index     int32 // of the node
 	source    Source
 	batches   []fetched
 	head      int   // next record of batches[0]

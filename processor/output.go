@@ -15,9 +15,9 @@ const arenaReserve = 512
 // Outputs collects a task's encoded output records between two commits.
 type Outputs struct {
 	records []Output
-	former  []Output // what the latest commit took, to be used again after it
 	mark    int
 	bytes   int
+	limit   int // the largest record, 0 for any
 	chunk   []byte
 	spread  int32 // the next partition for records without a key
 }
@@ -41,10 +41,24 @@ func Encode[T any](o *Outputs, s serde.Serde[T], v T) ([]byte, error) {
 	return b[:len(b):len(b)], nil
 }
 
-// Add appends a record. Its slices must not be changed afterwards.
-func (o *Outputs) Add(out Output) {
+// Add appends a record. Its slices must not be changed afterwards. One that the broker would refuse for its size, and with
+// it the whole commit, is a *TooLargeError.
+func (o *Outputs) Add(out Output) error {
+	if size := out.size(); o.limit > 0 && size > o.limit {
+		return &TooLargeError{Topic: out.Topic, Size: size, Limit: o.limit}
+	}
 	o.records = append(o.records, out)
 	o.bytes += len(out.Key) + len(out.Value) + recordOverhead
+	return nil
+}
+
+// size is the record's part of a batch, but for a few bytes.
+func (out *Output) size() int {
+	n := len(out.Key) + len(out.Value)
+	for _, h := range out.Headers {
+		n += len(h.Key) + len(h.Value)
+	}
+	return n
 }
 
 // recordOverhead stands for the memory of a staged record beside its key and value.
@@ -69,15 +83,15 @@ func (o *Outputs) rollback() {
 	o.records = o.records[:o.mark]
 }
 
-// take returns the records, which stay as they are until the next take.
-func (o *Outputs) take() []Output {
-	clear(o.former)
-	records, former := o.records, o.former[:0]
-	if wasteful(cap(former), len(records)) {
-		former = nil
+// move appends the records to dst, and begins anew.
+func (o *Outputs) move(dst []Output) []Output {
+	dst = append(dst, o.records...)
+	if wasteful(cap(o.records), len(o.records)) {
+		o.records = nil
 	}
-	o.records, o.former, o.mark, o.bytes = former, records, 0, 0
-	return records
+	clear(o.records)
+	o.records, o.mark, o.bytes = o.records[:0], 0, 0
+	return dst
 }
 
 // wasteful reports whether a buffer is much larger than what is needed now, as after a burst.

@@ -40,22 +40,23 @@ func (t *Task) Moved() bool {
 	return false
 }
 
-// Prepare forwards what the tables hold back and returns all that must become durable. The stores' uncommitted layers
-// become their committing layers; the caller ends those with Layered.Committed or Layered.Abort. The records' slice is the
-// task's, and used again at the next call. The error, if any, is a *RecordError, and the task is of no further use.
+// Prepare forwards what the tables hold back and adds to c all that must become durable. The stores' uncommitted layers
+// become their committing layers; the caller ends those with Layered.Committed or Layered.Abort. The error, if any, is a
+// *RecordError; then c is as it was, and the task is of no further use.
 //
 // A commit always names a position, though none may have moved: with the positions the broker checks that the task is
 // still this member's. Without one, a zombie could commit what its punctuations wrote.
-func (t *Task) Prepare() (Commit, error) {
+func (t *Task) Prepare(c *Commit) error {
 	if err := t.flushCaches(); err != nil {
-		return Commit{}, err
+		return err
 	}
 	for _, s := range t.stores {
 		if _, err := s.Expire(0); err != nil {
-			return Commit{}, t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
+			return t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
 		}
 	}
-	c := Commit{Records: t.Out.take()}
+	records, positions, writes := len(c.Records), len(c.Positions), len(c.Writes)
+	c.Records = t.Out.move(c.Records)
 	for _, in := range t.inputs {
 		if p := in.position(); p != in.prepared {
 			c.Positions = append(c.Positions, t.at(in, p))
@@ -73,14 +74,15 @@ func (t *Task) Prepare() (Commit, error) {
 			Set:       s.Prepare(),
 		})
 	}
-	if len(c.Positions) == 0 && (!c.Empty() || t.keptMoved()) && len(t.inputs) > 0 {
+	wrote := len(c.Records) > records || len(c.Writes) > writes
+	if (wrote || t.keptMoved()) && len(c.Positions) == positions && len(t.inputs) > 0 {
 		in := t.inputs[0]
-		c.Positions = []Position{t.at(in, in.prepared)}
+		c.Positions = append(c.Positions, t.at(in, in.prepared))
 	}
 	for _, k := range t.kept {
 		k.committed = k.value
 	}
-	return c, nil
+	return nil
 }
 
 // at returns a position of an input. Stream time and what nodes keep survive in its metadata.
@@ -90,7 +92,7 @@ func (t *Task) at(in *input, offset int64) Position {
 
 // flushCaches goes round until nothing is held back, since a forward may change a table above.
 func (t *Task) flushCaches() error {
-	t.record, t.inputOf = nil, nil
+	t.record, t.inputOf, t.node = nil, nil, -1
 	for held := true; held; {
 		held = false
 		for _, c := range t.caches {

@@ -61,7 +61,7 @@ func (t *Task) punctuate(clock PunctuationType, at int64) error {
 			continue
 		}
 		p.next += p.interval * ((at-p.next)/p.interval + 1)
-		t.record, t.inputOf, t.recordTime = nil, nil, at
+		t.record, t.inputOf, t.recordTime, t.node = nil, nil, at, t.spec.index(p.node)
 		if err := t.step(func() error { return Failed(p.node, KindProcess, p.fn(at)) }); err != nil {
 			return err
 		}

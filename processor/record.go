@@ -52,18 +52,22 @@ type Raw struct {
 	Offset     int64
 }
 
-// FanOut joins bound children, each an Emit[K, V], into one Emit that calls them in order. Every child gets its own
-// header slice, so what one does to it is not seen by the next.
-func FanOut[K, V any](children []any) Emit[K, V] {
-	switch len(children) {
+// FanOut joins the children of a node that is being bound, each an Emit[K, V], into one Emit that calls them in order.
+// Every child gets its own header slice, so what one does to it is not seen by the next.
+func FanOut[K, V any](b *Binding) Emit[K, V] {
+	emits := make([]Emit[K, V], len(b.Children))
+	for i := range emits {
+		emits[i] = Child[K, V](b, i)
+	}
+	return fanOut(emits)
+}
+
+func fanOut[K, V any](emits []Emit[K, V]) Emit[K, V] {
+	switch len(emits) {
 	case 0:
 		return func(Record[K, V]) error { return nil }
 	case 1:
-		return children[0].(Emit[K, V])
-	}
-	emits := make([]Emit[K, V], len(children))
-	for i, c := range children {
-		emits[i] = c.(Emit[K, V])
+		return emits[0]
 	}
 	return func(r Record[K, V]) error {
 		for _, emit := range emits {
@@ -74,5 +78,18 @@ func FanOut[K, V any](children []any) Emit[K, V] {
 			}
 		}
 		return nil
+	}
+}
+
+// Child returns the i-th child of a node that is being bound. The task notes that a step has entered it and left it, so
+// that a panic can be told with the name of its node.
+func Child[K, V any](b *Binding, i int) Emit[K, V] {
+	t, emit := b.Task, b.Children[i].(Emit[K, V])
+	to, from := t.spec.index(b.Names[i]), t.spec.index(b.Node.Name)
+	return func(r Record[K, V]) error {
+		t.node = to
+		err := emit(r)
+		t.node = from
+		return err
 	}
 }

@@ -18,6 +18,8 @@ type Options struct {
 	Policy     ErrorPolicy
 	// EveryUpdate forwards each update of a table at once, instead of the last one per key at the commit.
 	EveryUpdate bool
+	// MaxRecordBytes bounds the records that are written: a larger one is an error of the record in work. 0 is no bound.
+	MaxRecordBytes int
 	// MaxIdle is how long records wait, by the wall clock, for an input of the same task that is empty, so that records are
 	// taken in the order of their timestamps across inputs. At 0 they wait only for what is known to be on the broker;
 	// below 0 for nothing.
@@ -79,7 +81,8 @@ type Task struct {
 	record      *Raw  // the record in work, nil in punctuations
 	inputOf     *input
 	recordTime  int64
-	punctuated  bool // a punctuation ran since the last Prepare
+	node        int32 // the node that the step is in, -1 if unknown
+	punctuated  bool  // a punctuation ran since the last Prepare
 	closers     []io.Closer
 	shared      map[any]any // by the nodes' keys
 	origin      *Origin     // of what a node sends on that it had kept, else nil
@@ -91,6 +94,7 @@ type Task struct {
 // first offset of each source partition; now is the wall clock in milliseconds.
 func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []Start, now int64, opt Options) (*Task, error) {
 	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: Unknown}
+	t.Out.limit = opt.MaxRecordBytes
 	if t.opt.Consumed == nil {
 		t.opt.Consumed = func(TopicPartition, int) {}
 	}
@@ -141,7 +145,7 @@ func (t *Task) addInputs(node *Node, source Source, c clock, starts []Start) {
 	for _, s := range starts {
 		if s.Topic == node.Topic.Physical(t.opt.App) {
 			in := &input{
-				tp: s.TopicPartition, node: node.Name, source: source, clock: c, next: s.Offset, prepared: s.Offset,
+				tp: s.TopicPartition, node: node.Name, index: t.spec.index(node.Name), source: source, clock: c, next: s.Offset, prepared: s.Offset,
 				behind: s.Behind, time: DecodePartitionTime(s.Metadata),
 			}
 			in.extracted = in.time
@@ -216,7 +220,7 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 // process takes one record through the graph.
 func (t *Task) process(in *input) error {
 	raw := in.peek()
-	t.record, t.inputOf, t.recordTime = raw, in, raw.Timestamp
+	t.record, t.inputOf, t.recordTime, t.node = raw, in, raw.Timestamp, in.index
 	if !in.ahead(raw, t.now) {
 		in.time = max(in.time, raw.Timestamp)
 		t.advance(in.time)

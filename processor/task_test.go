@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ type rig struct {
 	*processor.Task
 	layers *store.Layered
 }
+
+// maxRecord bounds what the rig writes.
+const maxRecord = 1000
 
 var seen = store.NewKeyValue("seen", serde.String, serde.String)
 
@@ -54,7 +58,7 @@ func newRigAt(t *testing.T, policy processor.ErrorPolicy, idle time.Duration, fn
 		Stores: []processor.StoreSpec{{Name: "seen", Declaration: seen}},
 	}
 	task, err := processor.NewTask(processor.TaskID{}, spec, map[string]*store.Layered{"seen": layers}, starts, 0, processor.Options{
-		App: "app", Policy: policy, MaxIdle: idle, Partitions: func(string) int32 { return 4 },
+		App: "app", Policy: policy, MaxIdle: idle, MaxRecordBytes: maxRecord, Partitions: func(string) int32 { return 4 },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +69,7 @@ func newRigAt(t *testing.T, policy processor.ErrorPolicy, idle time.Duration, fn
 func source(topic string, child int) *processor.Node {
 	return &processor.Node{Name: topic, Kind: processor.KindSource, Topic: processor.Topic{Name: topic}, Children: []int{child},
 		Bind: func(b *processor.Binding) (any, error) {
-			emit := processor.FanOut[string, string](b.Children)
+			emit := processor.FanOut[string, string](b)
 			return processor.Source(func(raw *processor.Raw) error {
 				if string(raw.Value) == "undecodable" {
 					return processor.Failed(topic, processor.KindDecode, errors.New("no"))
@@ -82,8 +86,10 @@ func bindSink(b *processor.Binding) (any, error) {
 			return err
 		}
 		value, err := processor.Encode(&b.Task.Out, serde.String, r.Value)
-		b.Task.Out.Add(processor.Output{Topic: "out", Partition: b.Task.Out.Partition(key, 4), Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers})
-		return err
+		if err != nil {
+			return err
+		}
+		return b.Task.Out.Add(processor.Output{Topic: "out", Partition: b.Task.Out.Partition(key, 4), Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers})
 	}), nil
 }
 
@@ -105,8 +111,8 @@ func (r rig) send(topic string, first int64, values ...string) {
 
 func (r rig) commit(t *testing.T) processor.Commit {
 	t.Helper()
-	c, err := r.Prepare()
-	if err != nil {
+	var c processor.Commit
+	if err := r.Prepare(&c); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -159,6 +165,37 @@ func TestFailureStopsAndNamesTheRecord(t *testing.T) {
 	}
 	if want := (processor.RecordError{Node: "user", Topic: "in-a", Offset: 8, Err: e.Err}); *e != want {
 		t.Fatalf("got %+v", *e)
+	}
+}
+
+// A panic is told with the name of the node that it happened in.
+func TestPanicNamesItsNode(t *testing.T) {
+	r := newRig(t, processor.ErrorPolicy{}, echo)
+	r.send("in-a", 3, "panic")
+	_, err := r.Run(0, 1)
+	var e *processor.RecordError
+	var p *processor.PanicError
+	if !errors.As(err, &e) || !errors.As(err, &p) || e.Node != "user" || e.Offset != 3 || p.Value != "bad value" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// A record too large to be written is an error of the record that caused it, not of the commit.
+func TestTooLargeOutput(t *testing.T) {
+	r := newRig(t, processor.ErrorPolicy{Process: processor.Skip}, echo)
+	r.send("in-a", 0, "small", strings.Repeat("x", maxRecord), "small too")
+	if _, err := r.Run(0, 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(r.commit(t)); !slices.Equal(got, []string{"small", "small too"}) {
+		t.Fatalf("wrote %d records", len(got))
+	}
+	r = newRig(t, processor.ErrorPolicy{}, echo)
+	r.send("in-a", 0, strings.Repeat("x", maxRecord))
+	_, err := r.Run(0, 10)
+	var large *processor.TooLargeError
+	if !errors.As(err, &large) || large.Topic != "out" || large.Size != maxRecord+1 || large.Limit != maxRecord {
+		t.Fatalf("got %v", err)
 	}
 }
 

@@ -31,6 +31,7 @@ type Entry struct {
 
 	echo   bool   // the newest version of the key has to be mirrored again behind this one
 	step   uint64 // the step of the owning set that last saved or made the entry
+	place  int    // in the order of the owning set
 	inline [inlineSize]byte
 }
 

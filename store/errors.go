@@ -15,6 +15,10 @@ var (
 	// MaxKeySize, on every backend alike.
 	ErrKeyTooLarge = errors.New("store: key too large")
 
+	// ErrRecordTooLarge is returned by puts that would make a changelog record
+	// larger than Layered.MaxRecord.
+	ErrRecordTooLarge = errors.New("store: record too large for the changelog")
+
 	// ErrInvalidTime is returned by puts of windows, sessions and versions with a
 	// negative time, or with an end before the start.
 	ErrInvalidTime = errors.New("store: invalid time")

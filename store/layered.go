@@ -12,6 +12,10 @@ import (
 // has them, with a TTL or without. Stores of other kinds are used through their
 // views.
 type Layered struct {
+	// MaxRecord bounds key and value of a Put together, in bytes, as they become a
+	// record of the changelog: more is ErrRecordTooLarge. 0 is no bound.
+	MaxRecord int
+
 	name    string
 	backend Backend
 	layout  Layout     // nil: entries are the records of the changelog
@@ -128,6 +132,9 @@ func (l *Layered) Put(key, value []byte, ts int64, headers []Header) (*Entry, er
 	}
 	if err := l.writable(key); err != nil {
 		return nil, err
+	}
+	if size := len(key) + len(value); l.MaxRecord > 0 && size > l.MaxRecord {
+		return nil, fmt.Errorf("%w: %s: %d bytes, at most %d", ErrRecordTooLarge, l.name, size, l.MaxRecord)
 	}
 	if l.ttl != nil {
 		return l.ttl.put(l, l.uncommitted, key, value, ts, headers)

@@ -5,23 +5,25 @@ package store
 // allocates nothing. An entry is saved once per step, at its first change;
 // entries made in the step need no record: they are cut off the order.
 type undoLog struct {
-	step  uint64
-	saved []undo
-	arena []byte // the saved values, one after the other
+	step    uint64
+	saved   []undo
+	arena   []byte     // the saved values, one after the other
+	headers [][]Header // the saved headers, of entries that had any
 
 	markLen   int // length of the order at Mark
 	markBytes int
 }
 
+// undo holds no pointer, so that a step costs the garbage collector nothing.
 type undo struct {
-	entry     *Entry
-	from, to  int // the value in the arena
 	timestamp int64
-	headers   []Header
-	deleted   bool
+	from, to  int   // the value in the arena
+	place     int   // of the entry in the order
+	headers   int32 // of the entry in the log, -1 for none
 	local     bool
 	echo      bool
 	aux       int32
+	deleted   bool
 }
 
 // maxIdleArena bounds what an undo log keeps from one step to the next.
@@ -41,7 +43,7 @@ func (w *WriteSet) Mark() {
 // as just marked. Entries of such keys must not be used again.
 func (w *WriteSet) Rollback() {
 	for i := range w.saved {
-		w.saved[i].restore(w.arena)
+		w.restore(&w.saved[i])
 	}
 	for i := w.markLen; i < len(w.order); i++ {
 		w.drop(w.order[i])
@@ -56,19 +58,27 @@ func (w *WriteSet) Rollback() {
 func (w *WriteSet) save(e *Entry) {
 	from := len(w.arena)
 	w.arena = append(w.arena, e.Value...)
+	headers := int32(-1)
+	if len(e.Headers) > 0 {
+		headers = int32(len(w.headers))
+		w.headers = append(w.headers, e.Headers)
+	}
 	w.saved = append(w.saved, undo{
-		entry: e, from: from, to: len(w.arena),
-		timestamp: e.Timestamp, headers: e.Headers, deleted: e.Deleted,
-		local: e.Local, echo: e.echo, aux: e.Aux,
+		place: e.place, from: from, to: len(w.arena),
+		timestamp: e.Timestamp, headers: headers, deleted: e.Deleted, aux: e.Aux,
+		local: e.Local, echo: e.echo,
 	})
 	e.step = w.step
 }
 
-func (u *undo) restore(arena []byte) {
-	e := u.entry
-	e.Value = append(e.Value[:0], arena[u.from:u.to]...)
-	e.Timestamp, e.Headers = u.timestamp, u.headers
-	e.Deleted, e.Local, e.echo, e.Aux = u.deleted, u.local, u.echo, u.aux
+func (w *WriteSet) restore(u *undo) {
+	e := w.order[u.place]
+	e.Value = append(e.Value[:0], w.arena[u.from:u.to]...)
+	e.Timestamp, e.Deleted, e.Local, e.echo, e.Aux = u.timestamp, u.deleted, u.local, u.echo, u.aux
+	e.Headers = nil
+	if u.headers >= 0 {
+		e.Headers = w.headers[u.headers]
+	}
 }
 
 // drop removes an entry from the map and the index; the caller cuts the order.
@@ -85,11 +95,11 @@ func (w *WriteSet) drop(e *Entry) {
 // forget empties the log but keeps its buffers.
 func (u *undoLog) forget() {
 	if cap(u.arena) > maxIdleArena {
-		u.saved, u.arena = nil, nil
+		u.saved, u.arena, u.headers = nil, nil, nil
 		return
 	}
-	clear(u.saved) // entries and headers must not be kept alive
-	u.saved, u.arena = u.saved[:0], u.arena[:0]
+	clear(u.headers) // they must not be kept alive
+	u.saved, u.arena, u.headers = u.saved[:0], u.arena[:0], u.headers[:0]
 }
 
 // recycler makes entries: in slabs, or from entries given back.

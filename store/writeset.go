@@ -107,6 +107,7 @@ func (w *WriteSet) touch(key []byte) *Entry {
 
 func (w *WriteSet) insert(e *Entry) {
 	w.entries[e.Key] = e
+	e.place = len(w.order)
 	w.order = append(w.order, e)
 	w.version++
 	if w.index != nil {

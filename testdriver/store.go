@@ -90,7 +90,7 @@ func (s *KeyValueStore[K, V]) PutAt(key K, value V, timestamp int64) {
 		s.d.fail(fmt.Errorf("%w: store %q", ErrStarted, s.decl.Name()))
 		return
 	}
-	scratch := scratch{store.NewLayered(s.decl.Name(), memory.New())}
+	scratch := scratch{store.LayersOf(s.decl, memory.New())}
 	view, err := s.decl.View(scratch)
 	s.check("open", err)
 	s.check("put", view.PutAt(key, value, timestamp))
@@ -110,14 +110,14 @@ func (s scratch) RecordTime() int64                      { return 0 }
 func (s *KeyValueStore[K, V]) backends() []store.Backend {
 	var found []store.Backend
 	if s.d.worker != nil {
-		for _, b := range s.d.opener.Opened(s.decl.Name()) {
+		for _, b := range s.d.opener.Opened(store.LocalName(s.decl)) {
 			found = append(found, b)
 		}
 		return found
 	}
 	for p := range s.d.cluster.Partitions(s.topic) {
 		records := s.d.cluster.ReadAll(processor.TopicPartition{Topic: s.topic, Partition: p})
-		layers := store.NewLayered(s.decl.Name(), memory.New())
+		layers := store.LayersOf(s.decl, memory.New())
 		for _, r := range records {
 			s.check("restore", layers.RestorePut(r.Key, r.Value, r.Timestamp))
 		}

@@ -39,7 +39,7 @@ func mergeAs[K, V any](set settings, first Stream[K, V], others []Stream[K, V]) 
 }
 
 func passOn[K, V any](b *processor.Binding) (any, error) {
-	return processor.FanOut[K, V](b.Children), nil
+	return processor.FanOut[K, V](b), nil
 }
 
 // Branch is a name and a condition, for Split.
@@ -93,10 +93,10 @@ func splitAs[K, V any](set settings, s Stream[K, V], branches []Branch[K, V]) Br
 }
 
 func bindSplit[K, V any](b *processor.Binding, conditions []func(K, V) bool) processor.Emit[K, V] {
-	all, rest := processor.FanOut[K, V](b.Children), b.Children[len(conditions)].(processor.Emit[K, V])
+	all, rest := processor.FanOut[K, V](b), processor.Child[K, V](b, len(conditions))
 	emits := make([]processor.Emit[K, V], len(conditions))
 	for i := range conditions {
-		emits[i] = b.Children[i].(processor.Emit[K, V])
+		emits[i] = processor.Child[K, V](b, i)
 	}
 	return func(r processor.Record[K, V]) error {
 		if r.NullValue {

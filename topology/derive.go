@@ -41,7 +41,7 @@ type derived[K, V any] struct {
 
 func bindDerived[K, V any](b *processor.Binding, n *node, s *store.KeyValue[K, V], set settings) (*derived[K, V], error) {
 	if s == nil {
-		return &derived[K, V]{next: processor.FanOut[K, processor.Change[V]](b.Children), null: nullTest[V]()}, nil
+		return &derived[K, V]{next: processor.FanOut[K, processor.Change[V]](b), null: nullTest[V]()}, nil
 	}
 	rows, err := bindRows(b, s, n, set.everyUpdate)
 	return &derived[K, V]{rows: rows}, err

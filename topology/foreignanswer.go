@@ -18,7 +18,7 @@ func bindKeep[K, FK, FV any](kept *store.KeyValue[combined[FK, K], subscription[
 		find, err := rights.bind(b.Task, false)
 		k := &keeper[K, FK, FV]{
 			task: b.Task, node: b.Node.Name, store: l, keys: kept.KeySerde(), values: kept.ValueSerde(), find: find,
-			next: processor.FanOut[K, response[FV]](b.Children),
+			next: processor.FanOut[K, response[FV]](b),
 		}
 		return processor.Emit[FK, subscription[K]](k.process), err
 	}
@@ -94,7 +94,7 @@ func bindFollow[K, FK, FV any](
 		if err != nil {
 			return nil, err
 		}
-		node, next := b.Node.Name, processor.FanOut[K, response[FV]](b.Children)
+		node, next := b.Node.Name, processor.FanOut[K, response[FV]](b)
 		prefixes := combinedKeys[FK, K]{foreign: foreign}
 		var prefix []byte
 		return processor.Emit[FK, processor.Change[FV]](func(r processor.Record[FK, processor.Change[FV]]) error {

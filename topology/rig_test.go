@@ -132,8 +132,8 @@ func (r *rig) step() {
 }
 
 func (r *rig) commit(id processor.TaskID, task *processor.Task) error {
-	c, err := task.Prepare()
-	if err != nil {
+	var c processor.Commit
+	if err := task.Prepare(&c); err != nil {
 		return err
 	}
 	for _, o := range c.Records {

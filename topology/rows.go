@@ -67,7 +67,7 @@ func bindRows[K, V any](b *processor.Binding, s *store.KeyValue[K, V], n *node, 
 	if len(b.Children) == 0 {
 		return t, nil
 	}
-	t.next = processor.FanOut[K, processor.Change[V]](b.Children)
+	t.next = processor.FanOut[K, processor.Change[V]](b)
 	if !t.atOnce {
 		b.Task.AddCache(t)
 		if n.table.known {

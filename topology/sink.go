@@ -67,8 +67,7 @@ func (o *outlet[K, V]) send(r processor.Record[K, V]) error {
 	if err != nil {
 		return processor.Failed(o.node, processor.KindProcess, err)
 	}
-	o.add(p, key, value, &r)
-	return nil
+	return o.add(p, key, value, &r)
 }
 
 // sendTo sends a record to a partition, or to that of its key if it is negative.
@@ -84,8 +83,7 @@ func (o *outlet[K, V]) sendTo(partition int32, r processor.Record[K, V]) error {
 		return processor.Failed(o.node, processor.KindProcess,
 			fmt.Errorf("topology: partition %d of the %d partitions of %q", partition, o.partitions, o.topic))
 	}
-	o.add(partition, key, value, &r)
-	return nil
+	return o.add(partition, key, value, &r)
 }
 
 func (o *outlet[K, V]) encode(r *processor.Record[K, V]) (key, value []byte, err error) {
@@ -102,10 +100,10 @@ func (o *outlet[K, V]) encode(r *processor.Record[K, V]) (key, value []byte, err
 	return key, value, nil
 }
 
-func (o *outlet[K, V]) add(partition int32, key, value []byte, r *processor.Record[K, V]) {
-	o.out.Add(processor.Output{
+func (o *outlet[K, V]) add(partition int32, key, value []byte, r *processor.Record[K, V]) error {
+	return processor.Failed(o.node, processor.KindProcess, o.out.Add(processor.Output{
 		Topic: o.topic, Partition: partition, Key: key, Value: value, Timestamp: r.Timestamp, Headers: r.Headers,
-	})
+	}))
 }
 
 func (o *outlet[K, V]) partition(key []byte, r *processor.Record[K, V]) (int32, error) {

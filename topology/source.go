@@ -49,7 +49,7 @@ func read[K, V any](b *Builder, t Topic[K, V], s settings) *node {
 // bindSource decodes fetched records. Headers are cloned, as what a node does to them must not reach the dead-letter topic.
 func bindSource[K, V any](keys serde.Serde[K], values serde.Serde[V], time EventTime[K, V]) func(*processor.Binding) (any, error) {
 	return func(b *processor.Binding) (any, error) {
-		d, next := decoder[K, V]{b.Node.Name, keys, values}, processor.FanOut[K, V](b.Children)
+		d, next := decoder[K, V]{b.Node.Name, intern(keys), values}, processor.FanOut[K, V](b)
 		if time != nil {
 			b.Timestamp = d.eventTime(time)
 		}

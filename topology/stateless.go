@@ -18,7 +18,7 @@ func Map[K, V, K2, V2 any](s Stream[K, V], fn func(K, V) (K2, V2), opts ...Optio
 	n.need(s.b, fn != nil, "the function")
 	n.rekeyed = true
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K2, V2](b.Children)
+		next := processor.FanOut[K2, V2](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			if r.NullValue {
 				return nil
@@ -35,7 +35,7 @@ func MapValues[K, V, V2 any](s Stream[K, V], fn func(V) V2, opts ...Option) Stre
 	n := s.b.child("mapvalues", options(opts), s.n)
 	n.need(s.b, fn != nil, "the function")
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K, V2](b.Children)
+		next := processor.FanOut[K, V2](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			out := processor.Record[K, V2]{
 				Key: r.Key, NullKey: r.NullKey, NullValue: r.NullValue, Timestamp: r.Timestamp, Headers: r.Headers,
@@ -56,7 +56,7 @@ func FlatMap[K, V, K2, V2 any](s Stream[K, V], fn func(K, V) []Pair[K2, V2], opt
 	n.need(s.b, fn != nil, "the function")
 	n.rekeyed = true
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K2, V2](b.Children)
+		next := processor.FanOut[K2, V2](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			if r.NullValue {
 				return nil
@@ -79,7 +79,7 @@ func FlatMapValues[K, V, V2 any](s Stream[K, V], fn func(V) []V2, opts ...Option
 	n := s.b.child("flatmapvalues", options(opts), s.n)
 	n.need(s.b, fn != nil, "the function")
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K, V2](b.Children)
+		next := processor.FanOut[K, V2](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			if r.NullValue {
 				return nil
@@ -111,7 +111,7 @@ func Filter[K, V any](s Stream[K, V], keep func(K, V) bool, opts ...Option) Stre
 	n := s.b.child("filter", options(opts), s.n)
 	n.need(s.b, keep != nil, "the function")
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K, V](b.Children)
+		next := processor.FanOut[K, V](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			if !r.NullValue && !keep(r.Key, r.Value) {
 				return nil
@@ -128,7 +128,7 @@ func Peek[K, V any](s Stream[K, V], fn func(K, V), opts ...Option) Stream[K, V] 
 	n := s.b.child("peek", options(opts), s.n)
 	n.need(s.b, fn != nil, "the function")
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K, V](b.Children)
+		next := processor.FanOut[K, V](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			if !r.NullValue {
 				fn(r.Key, r.Value)
@@ -146,7 +146,7 @@ func SelectKey[K, V, K2 any](s Stream[K, V], fn func(K, V) K2, opts ...Option) S
 	n.need(s.b, fn != nil, "the function")
 	n.rekeyed = true
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K2, V](b.Children)
+		next := processor.FanOut[K2, V](b)
 		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
 			if r.NullValue {
 				return nil

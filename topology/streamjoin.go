@@ -173,7 +173,7 @@ func bindJoinSide[K, A, B, R, This, Other any](
 	b *processor.Binding, n *node, s joinSide[K, This, Other, R], j streamJoin[K, A, B, R], own *store.Window[K, This], other *store.Window[K, Other],
 ) (any, error) {
 	var err error
-	s.task, s.node, s.next = b.Task, b.Node.Name, processor.FanOut[K, R](b.Children)
+	s.task, s.node, s.next = b.Task, b.Node.Name, processor.FanOut[K, R](b)
 	if s.own, err = own.View(b.Task); err != nil {
 		return nil, err
 	}

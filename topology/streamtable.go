@@ -38,7 +38,7 @@ func joinTable[K, V, T, R any](
 			return nil, err
 		}
 		j := &streamJoiner[K, V, K, T, R]{
-			task: b.Task, node: n.Name, left: left, find: find, fn: fn, next: processor.FanOut[K, R](b.Children),
+			task: b.Task, node: n.Name, left: left, find: find, fn: fn, next: processor.FanOut[K, R](b),
 			key: func(r *processor.Record[K, V]) (K, bool) { return r.Key, !r.NullKey },
 		}
 		if buffer == nil {

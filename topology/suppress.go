@@ -169,7 +169,7 @@ func (s *suppressor[K, V]) load() error {
 
 // bind completes the node.
 func (s *suppressor[K, V]) bind(b *processor.Binding, rule Suppression[K, V], after time.Duration, set settings) processor.Emit[K, processor.Change[V]] {
-	s.next = processor.FanOut[K, processor.Change[V]](b.Children)
+	s.next = processor.FanOut[K, processor.Change[V]](b)
 	s.end, s.final, s.after = rule.end, rule.final, after.Milliseconds()
 	s.seen = streamTimeOf(b.Task, s.decl.Name())
 	if set.closing.idle > 0 {

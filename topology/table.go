@@ -47,7 +47,7 @@ func (t *rows[K, V]) upsert(r processor.Record[K, V]) error {
 func Changes[K, V any](t KTable[K, V], opts ...Option) Stream[K, V] {
 	n := t.b.child("changes", options(opts), t.n)
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K, V](b.Children)
+		next := processor.FanOut[K, V](b)
 		return processor.Emit[K, processor.Change[V]](func(r processor.Record[K, processor.Change[V]]) error {
 			return next(processor.Record[K, V]{
 				Key: r.Key, Value: r.Value.New, NullValue: !r.Value.HasNew, Timestamp: r.Timestamp, Headers: r.Headers,
@@ -64,7 +64,7 @@ func ChangesBy[K, V, K2 any](t KTable[K, V], key func(key K, value V, exists boo
 	n.need(t.b, key != nil, "the function")
 	n.rekeyed = true
 	n.Bind = func(b *processor.Binding) (any, error) {
-		next := processor.FanOut[K2, V](b.Children)
+		next := processor.FanOut[K2, V](b)
 		return processor.Emit[K, processor.Change[V]](func(r processor.Record[K, processor.Change[V]]) error {
 			c := r.Value
 			return next(processor.Record[K2, V]{

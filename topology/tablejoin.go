@@ -128,7 +128,7 @@ func bindSide[K, A, B, R any](n *node, tellOld bool, others *view[K, B], s side,
 		}
 		p := &joiner[K, A, B, R]{
 			side: s, node: b.Node.Name, find: find, fn: fn, keepOld: tellOld && n.table.keepOld,
-			next: processor.FanOut[K, processor.Change[R]](b.Children),
+			next: processor.FanOut[K, processor.Change[R]](b),
 		}
 		return processor.Emit[K, processor.Change[A]](p.process), nil
 	}

@@ -88,19 +88,20 @@ func LateRecords[K, V any](w LateSource[K, V], opts ...Option) Stream[K, V] {
 // listeners sorts the bound children of an aggregation: those of its table, and those of its late records. Either is nil if
 // there are none.
 func listeners[K, V, WK, A any](b *processor.Binding) (table processor.Emit[WK, processor.Change[A]], late processor.Emit[K, V]) {
-	var tables, lates []any
-	for _, c := range b.Children {
+	tables, lates := *b, *b
+	tables.Children, tables.Names, lates.Children, lates.Names = nil, nil, nil, nil
+	for i, c := range b.Children {
+		to := &tables
 		if _, ok := c.(processor.Emit[K, V]); ok {
-			lates = append(lates, c)
-		} else {
-			tables = append(tables, c)
+			to = &lates
 		}
+		to.Children, to.Names = append(to.Children, c), append(to.Names, b.Names[i])
 	}
-	if len(tables) > 0 {
-		table = processor.FanOut[WK, processor.Change[A]](tables)
+	if len(tables.Children) > 0 {
+		table = processor.FanOut[WK, processor.Change[A]](&tables)
 	}
-	if len(lates) > 0 {
-		late = processor.FanOut[K, V](lates)
+	if len(lates.Children) > 0 {
+		late = processor.FanOut[K, V](&lates)
 	}
 	return table, late
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/processor"
-	"github.com/millrace-streams/millrace/store"
 )
 
 // Bytes that a record takes on the wire beside keys and values, estimated from above.
@@ -59,7 +59,7 @@ func newPlan(batchBytes int) *plan {
 func (p *plan) fill(c *processor.Commit) {
 	n := len(c.Records)
 	for _, w := range c.Writes {
-		n += w.Set.Len()
+		n += changelog.Count(w.Set)
 	}
 	if cap(p.slab) < n {
 		p.slab = make([]sarama.Record, 0, n+n/4)
@@ -70,21 +70,10 @@ func (p *plan) fill(c *processor.Commit) {
 	}
 	for _, w := range c.Writes {
 		part := p.part(w.Changelog.Topic, w.Changelog.Partition)
-		for _, e := range w.Set.Entries() {
-			p.add(part, e.KeyBytes(), mirrored(e), e.Timestamp, e.Headers)
+		for r := range changelog.Records(w.Set) {
+			p.add(part, r.Key, r.Value, r.Timestamp, r.Headers)
 		}
 	}
-}
-
-// mirrored returns an entry's value as the changelog has it: a tombstone for what is deleted, never one for what is empty.
-func mirrored(e *store.Entry) []byte {
-	switch {
-	case e.Deleted:
-		return nil
-	case e.Value == nil:
-		return []byte{}
-	}
-	return e.Value
 }
 
 func (p *plan) part(topic string, partition int32) *part {

@@ -87,6 +87,7 @@ func (k *committer) commit(ctx context.Context) {
 	k.drive(ctx)
 	done := &runtime.CommitDone{Result: k.tx.Result()}
 	if done.Outcome == eos.Committed {
+		k.port.group.committed(k.job.commit.Positions)
 		done.Ends = k.ends(ctx)
 	}
 	k.plan.clear()

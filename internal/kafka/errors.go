@@ -44,6 +44,18 @@ func (e *CommittedLostError) Error() string {
 		e.TopicPartition, e.Start-e.Committed, e.Committed, e.Start)
 }
 
+// OffsetForgottenError is a committed position that this process has written and the group does not have any more.
+type OffsetForgottenError struct {
+	processor.TopicPartition
+	Committed int64 // what was committed
+	Answer    int64 // what the group says, -1 for none
+}
+
+// Error names the partition and both positions.
+func (e *OffsetForgottenError) Error() string {
+	return fmt.Sprintf("kafka: %s: the group's committed offset is %d, but this process had committed %d", e.TopicPartition, e.Answer, e.Committed)
+}
+
 // UnknownTopicError is a partition that the cluster does not know, and has not known for a while.
 type UnknownTopicError struct{ processor.TopicPartition }
 

@@ -141,3 +141,28 @@ func TestBrokerRestart(t *testing.T) {
 		t.Errorf("read %v", read)
 	}
 }
+
+// TestLeadersAndCoordinatorsMove: whoever is asked in vain says so, and the next try finds the right one.
+func TestLeadersAndCoordinatorsMove(t *testing.T) {
+	t.Parallel()
+	broker := fake(t, kfake.NumBrokers(3), kfake.SeedTopics(6, "wide"))
+	cfg := options(broker.ListenAddrs(), "app", "p")
+	p := start(t, cfg, tasks("in", 2, "")...).ports[0]
+	leases(t, p, 2)
+	for round := range 4 {
+		var c processor.Commit
+		for partition := range int32(6) {
+			c.Records = append(c.Records, output("wide", partition, "k", fmt.Sprint(round)))
+		}
+		c.Positions = []processor.Position{position("in", 0, int64(round))}
+		mustCommit(t, p, c)
+		broker.ShufflePartitionLeaders()
+		broker.RehashCoordinators()
+	}
+	for partition := range int32(6) {
+		if got := fetched(t, p, processor.TopicPartition{Topic: "wide", Partition: partition}, 0, 8); len(got) != 4 {
+			t.Errorf("partition %d: %d records", partition, len(got))
+		}
+		broker.ShufflePartitionLeaders()
+	}
+}

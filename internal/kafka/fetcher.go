@@ -163,7 +163,9 @@ func (f *fetcher) place(due []*subscription) {
 			f.loop(laneOf(addr, s.TopicPartition)).add(s)
 			continue
 		}
-		f.cluster.cfg.Logger.Warn("no leader to read from", "partition", s.TopicPartition.String(), "error", err)
+		if s.failures <= 1 { // once, and once more after a broker has failed
+			f.cluster.cfg.Logger.Warn("no leader to read from, looking for it", "partition", s.TopicPartition.String(), "error", err)
+		}
 		if code, _ := refusal(err); code == sarama.ErrUnknownTopicOrPartition && f.unknown(s) {
 			continue
 		}
@@ -189,7 +191,7 @@ func (f *fetcher) refresh(due []*subscription) {
 		return
 	}
 	if err := f.cluster.control.RefreshMetadata(topics...); err != nil {
-		f.cluster.cfg.Logger.Warn("metadata cannot be had", "topics", topics, "error", err)
+		f.cluster.cfg.Logger.Debug("metadata cannot be had", "topics", topics, "error", err)
 	}
 }
 

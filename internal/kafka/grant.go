@@ -43,6 +43,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 		g.cluster.cfg.Logger.Debug("committed offsets cannot be had yet", "error", err)
 		return leases, g.hopeless(leases[0].task, err, since)
 	}
+	g.doubt(positions)
 	var ready []*lease
 	var all []processor.TopicPartition
 	for _, l := range leases {
@@ -76,8 +77,36 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 	return later, nil
 }
 
+// committed remembers positions that are committed for certain.
+func (g *group) committed(positions []processor.Position) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range positions {
+		g.known[p.TopicPartition] = p.Offset
+	}
+}
+
+// doubt makes errors of the answers that fall short of what this process has committed itself: a coordinator in
+// transition may say that there is no offset when it has not read it yet, or has lost it. To believe it would be to process
+// records twice, on top of what they have left behind.
+func (g *group) doubt(positions map[processor.TopicPartition]committed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for tp, c := range positions {
+		if known, ok := g.known[tp]; ok && c.err == nil && c.offset < known {
+			positions[tp] = committed{err: &OffsetForgottenError{TopicPartition: tp, Committed: known, Answer: c.offset}}
+		}
+	}
+}
+
 // hopeless returns the error to give up with, nil if it is worth another try.
 func (g *group) hopeless(t *TaskInfo, err error, since time.Duration) error {
+	if forgotten := (*OffsetForgottenError)(nil); errors.As(err, &forgotten) {
+		if since < g.cluster.cfg.UnknownTopicAfter {
+			return nil
+		}
+		return forgotten
+	}
 	var at processor.TopicPartition
 	if len(t.Inputs) > 0 {
 		at = t.Inputs[0]

@@ -33,8 +33,9 @@ type group struct {
 	mu         sync.Mutex
 	leases     map[processor.TaskID]*lease
 	lastWorker map[processor.TaskID]int
-	session    sarama.ConsumerGroupSession // nil while there is none
-	last       member                      // of the latest session
+	known      map[processor.TopicPartition]int64 // committed by this process
+	session    sarama.ConsumerGroupSession        // nil while there is none
+	last       member                             // of the latest session
 	stopping   bool
 	isDrained  bool
 	drained    chan struct{} // closed when stopping and no lease is left
@@ -53,7 +54,7 @@ const leaveWait = 3 * time.Second
 func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 	g := &group{
 		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports,
-		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, drained: make(chan struct{}),
+		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, known: map[processor.TopicPartition]int64{}, drained: make(chan struct{}),
 	}
 	conf := c.cfg.membership(&strategy{g})
 	g.dialer = useDialer(conf, retryPause)

@@ -286,3 +286,49 @@ func TestMemberDataIsReadBack(t *testing.T) {
 		t.Errorf("a longer format: %s workers", s)
 	}
 }
+
+// TestForgottenOffset: a coordinator that does not know a position that was committed is asked again, not believed.
+func TestForgottenOffset(t *testing.T) {
+	t.Parallel()
+	in := brokertest.Topic(t, "in", 1)
+	cfg := options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p")
+	cfg.UnknownTopicAfter = 200 * time.Millisecond
+	p := start(t, cfg, tasks(in, 1, "")...).ports[0].(*Port)
+	leases(t, p, 1)
+	mustCommit(t, p, processor.Commit{Positions: []processor.Position{position(in, 0, 33)}})
+	p.group.committed([]processor.Position{position(in, 0, 50)})
+	p.Release(processor.TaskID{})
+	deadline := time.Now().Add(patience)
+	for {
+		e := p.Poll(100 * time.Millisecond)
+		var forgotten *OffsetForgottenError
+		if errors.As(e.Fatal, &forgotten) {
+			if forgotten.Topic != in || forgotten.Committed != 50 || forgotten.Answer != 33 {
+				t.Errorf("fatal: %v", e.Fatal)
+			}
+			return
+		}
+		if len(e.Granted) > 0 || e.Fatal != nil || time.Now().After(deadline) {
+			t.Fatalf("granted %+v, fatal %v", e.Granted, e.Fatal)
+		}
+	}
+}
+
+// TestPredecessorsTransactionIsAborted: what a killed process left open does not hold up its successor.
+func TestPredecessorsTransactionIsAborted(t *testing.T) {
+	t.Parallel()
+	brokers := brokertest.Brokers(t)
+	in, app := brokertest.Topic(t, "in", 1), brokertest.UniqueName(t, "app")
+	client, err := sarama.NewClient(brokers, brokertest.Config())
+	must(t, err)
+	defer client.Close()
+	id := app + "-p-0"
+	b, err := client.TransactionCoordinator(id)
+	must(t, err)
+	openOffsets(t, client, b, id, app, in, 42) // for longer than the test waits
+	p := start(t, options(brokers, app, "p"), tasks(in, 1, "")...).ports[0]
+	if l := leases(t, p, 1)[processor.TaskID{}]; l.Inputs[0].Offset != 0 {
+		t.Errorf("lease %+v", l)
+	}
+	mustCommit(t, p, processor.Commit{Positions: []processor.Position{position(in, 0, 1)}})
+}

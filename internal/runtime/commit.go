@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/millrace-streams/millrace/eos"
 	"github.com/millrace-streams/millrace/processor"
@@ -50,14 +52,13 @@ func (w *Worker) commit() {
 		if t.work == nil || !t.work.Dirty() && !t.work.Moved() {
 			continue
 		}
-		part, err := t.work.Prepare()
-		if err != nil {
+		before := len(w.batch.Positions)
+		if err := t.work.Prepare(&w.batch); err != nil {
 			w.failTask(t, err)
 			continue
 		}
-		t.pending = part.Positions
+		t.pending = slices.Clone(w.batch.Positions[before:])
 		c.tasks = append(c.tasks, t)
-		w.batch.Join(part)
 	}
 	w.last = w.now
 	if len(c.tasks) > 0 {
@@ -101,12 +102,13 @@ func (w *Worker) settle(done *CommitDone) {
 // committed makes the prepared layers and positions the committed ones.
 func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 	for _, s := range t.stores {
-		if end, written := ends[s.changelog]; written {
-			s.layers.Committed(end)
-			if s.since.IsZero() {
-				s.since = w.now
-			}
+		end, written := ends[s.changelog]
+		if !written { // nothing, or only what the changelog is not told
+			end = -1
+		} else if s.since.IsZero() {
+			s.since = w.now
 		}
+		s.layers.Committed(end)
 	}
 	for _, p := range t.pending {
 		t.positions[p.TopicPartition] = p
@@ -148,5 +150,9 @@ func (w *Worker) failTask(t *task, err error) {
 		s.layers.UncommittedAbort()
 	}
 	t.closeWork(w.cfg.Logger)
+	var p *processor.PanicError
+	if errors.As(err, &p) {
+		w.cfg.Logger.Error("a user's function panicked", "task", t.id.String(), "error", err, "stack", string(p.Stack))
+	}
 	w.fail(err)
 }

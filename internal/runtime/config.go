@@ -15,6 +15,7 @@ type Config struct {
 	Partitions  map[string]int32  // partition counts, by the topic's name on the broker
 	Policy      processor.ErrorPolicy
 	EveryUpdate bool
+	MaxRecord   int           // see processor.Options.MaxRecordBytes; stores keep to it too
 	MaxIdle     time.Duration // see processor.Options
 
 	Opener   store.Opener

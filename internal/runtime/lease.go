@@ -135,11 +135,16 @@ func compareIDs(a, b processor.TaskID) int {
 
 // openStore opens a store's backend and reads the part of the changelog that the backend does not hold.
 func (w *Worker) openStore(t *task, c Changelog) error {
-	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), c)
+	decl, err := w.declaration(t.id, c.Store)
 	if err != nil {
 		return err
 	}
-	s := &openStore{changelog: c.TopicPartition, layers: store.NewLayered(c.Store, backend), from: from}
+	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl), c)
+	if err != nil {
+		return err
+	}
+	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend), from: from}
+	s.layers.MaxRecord = w.cfg.MaxRecord
 	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
 	w.readers[c.TopicPartition] = t
@@ -150,12 +155,21 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 	return nil
 }
 
+func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaration, error) {
+	for _, s := range w.spec(id).Stores {
+		if s.Name == name {
+			return s.Declaration, nil
+		}
+	}
+	return nil, fmt.Errorf("runtime: the topology has no store %q in sub-topology %d", name, id.Subtopology)
+}
+
 // openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(dir string, c Changelog) (store.Backend, int64, error) {
+func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int64, error) {
 	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
-	backend, err := w.cfg.Opener.Open(dir, c.Store)
+	backend, err := w.cfg.Opener.Open(dir, name)
 	if errors.Is(err, store.ErrCorrupt) {
-		return w.openDamaged(dir, c, err)
+		return w.openDamaged(dir, name, c, err)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -171,25 +185,25 @@ func (w *Worker) openBackend(dir string, c Changelog) (store.Backend, int64, err
 	if err := backend.Close(); err != nil {
 		return nil, 0, err
 	}
-	return w.openFresh(dir, c)
+	return w.openFresh(dir, name, c)
 }
 
 // openDamaged puts a damaged file aside, for whoever wants to look into it, and begins a new one.
-func (w *Worker) openDamaged(dir string, c Changelog, cause error) (store.Backend, int64, error) {
-	aside, err := w.cfg.Opener.SetAside(dir, c.Store)
+func (w *Worker) openDamaged(dir, name string, c Changelog, cause error) (store.Backend, int64, error) {
+	aside, err := w.cfg.Opener.SetAside(dir, name)
 	if err != nil {
 		return nil, 0, errors.Join(cause, err)
 	}
 	w.cfg.Logger.Warn("store is damaged: rebuilding it from its changelog", "store", c.Store, "set aside", aside, "error", cause)
-	backend, err := w.cfg.Opener.Open(dir, c.Store)
+	backend, err := w.cfg.Opener.Open(dir, name)
 	return backend, c.Start, err
 }
 
-func (w *Worker) openFresh(dir string, c Changelog) (store.Backend, int64, error) {
-	if err := w.cfg.Opener.Remove(dir, c.Store); err != nil {
+func (w *Worker) openFresh(dir, name string, c Changelog) (store.Backend, int64, error) {
+	if err := w.cfg.Opener.Remove(dir, name); err != nil {
 		return nil, 0, err
 	}
-	backend, err := w.cfg.Opener.Open(dir, c.Store)
+	backend, err := w.cfg.Opener.Open(dir, name)
 	return backend, c.Start, err
 }
 
@@ -229,7 +243,7 @@ func (w *Worker) begin(t *task) error {
 		starts = append(starts, processor.Start{Position: at, Behind: at.Offset < t.ends[in.TopicPartition]})
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
-		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle,
+		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
 		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/eos"
 	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/processor"
@@ -77,11 +78,8 @@ func batchesOf(c *processor.Commit) []batch {
 			processor.Raw{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Timestamp: r.Timestamp, Headers: r.Headers})
 	}
 	for _, w := range c.Writes {
-		for _, e := range w.Set.Entries() {
-			r := processor.Raw{Key: []byte(e.Key), Timestamp: e.Timestamp, Headers: e.Headers}
-			if !e.Deleted {
-				r.Value = append([]byte{}, e.Value...)
-			}
+		for r := range changelog.Records(w.Set) {
+			r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
 			add(w.Changelog, r)
 		}
 	}

@@ -88,6 +88,7 @@ func TestARefusalFailsTheWorker(t *testing.T) {
 	for range 30 {
 		w.now = w.now.Add(20 * time.Millisecond)
 		p.worker.Turn(0)
+		w.cluster.WriteMarkers() // of the abort
 	}
 	if p.worker.Failure() == nil || !p.worker.Done() {
 		t.Fatalf("failure %v, done %v", p.worker.Failure(), p.worker.Done())

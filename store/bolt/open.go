@@ -51,6 +51,14 @@ func (o Options) open(path, name string) (*Backend, error) {
 	}
 }
 
+const (
+	// mappedAhead is address space, not memory or disk. A larger file is mapped
+	// in powers of two.
+	mappedAhead = 64 << 20
+	// growBy is what a file gets beyond its need when it grows.
+	growBy = 1 << 20
+)
+
 // lock opens the file through bbolt, which locks it: for others altogether, or
 // if readOnly against writers. The deadline is for the lock.
 func (o Options) lock(path string, deadline time.Time, readOnly bool) (h handle, err error) {
@@ -69,8 +77,10 @@ func (o Options) lock(path string, deadline time.Time, readOnly bool) (h handle,
 		NoGrowSync:     o.NoSync,
 		NoFreelistSync: true,
 		NoStatistics:   true,
-		FreelistType:   bbolt.FreelistMapType,
-		ReadOnly:       readOnly,
+		// Each remapping copies all nodes of the write transaction that needs it.
+		InitialMmapSize: mappedAhead,
+		FreelistType:    bbolt.FreelistMapType,
+		ReadOnly:        readOnly,
 		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(path, flag, mode)
 			h.file = f
@@ -78,9 +88,10 @@ func (o Options) lock(path string, deadline time.Time, readOnly bool) (h handle,
 		},
 	})
 	if err != nil {
-		err = openError(path, err)
+		return h, openError(path, err)
 	}
-	return h, err
+	h.db.AllocSize = growBy
+	return h, nil
 }
 
 // openError sorts bbolt's errors: the lock, the system, and damage for the rest.
