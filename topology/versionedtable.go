@@ -41,7 +41,7 @@ func versioned[K, V any](b *Builder, n *node, s *store.Versioned[K, V]) KTable[K
 		}
 		t := &versions[K, V]{
 			task: b.Task, node: n.Name, rows: rows, keepOld: n.table.keepOld, null: nullTest[V](),
-			next: processor.FanOut[K, processor.Change[V]](b.Children),
+			next: processor.FanOut[K, processor.Change[V]](b),
 		}
 		return processor.Emit[K, V](t.process), nil
 	}
