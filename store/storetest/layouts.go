@@ -20,8 +20,14 @@ type kind interface {
 	write(r *rig)
 	// read compares a random read.
 	read(r *rig)
-	// contents is all that the view shows; want is the same of the model.
+	// contents is all that the view shows.
 	contents() ([]string, error)
+	modelled
+}
+
+// modelled is what a kind's model knows.
+type modelled interface {
+	// want is what contents are to be.
 	want() []string
 	// wantCompacted is want after a restore from a log of which compaction has
 	// left the last record of each key.
