@@ -321,7 +321,7 @@ func TestRecordsLeaveOutLocalEntries(t *testing.T) {
 	w := src.l.Prepare()
 	got := changelog.AppendRecords(nil, w)
 	if len(got) != 1 || string(got[0].Key) != "k\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00" || changelog.Count(w) < 1 {
-		t.Fatalf("%q", got)
+		t.Fatalf("%v", got)
 	}
 	for range changelog.Records(w) {
 		break // a consumer may stop
