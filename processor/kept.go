@@ -3,7 +3,7 @@ package processor
 import "slices"
 
 // Kept is a number of a node's that survives a restart: it is committed in the metadata of the task's positions, together
-// with what the node has written. It only grows. What a failed step has done to it is undone.
+// with what the node has written. What a failed step has done to it is undone.
 type Kept struct {
 	name      string
 	value     int64
@@ -11,14 +11,12 @@ type Kept struct {
 	committed int64 // as of the latest Prepare
 }
 
-// Keep returns the task's number of that name, Unknown if it was never advanced. Nodes call it while they are bound, each
-// with a name that no other node of the sub-topology uses; it takes space in every commit, so there should be few.
+// Keep returns the task's number of that name, Unknown if it was never set. Nodes call it while they are bound, each with a
+// name that no other node of the sub-topology uses; it takes space in every commit, so there should be few.
 func (t *Task) Keep(name string) *Kept {
-	value := int64(Unknown)
-	for _, in := range t.inherited {
-		if in.name == name {
-			value = max(value, in.value)
-		}
+	value, known := t.inherited[name]
+	if !known {
+		value = Unknown
 	}
 	k := &Kept{name: name, value: value, marked: value, committed: value}
 	t.kept = append(t.kept, k)
@@ -28,10 +26,47 @@ func (t *Task) Keep(name string) *Kept {
 // Value returns the number.
 func (k *Kept) Value() int64 { return k.value }
 
+// Set changes the number. Unknown is not kept.
+func (k *Kept) Set(to int64) { k.value = to }
+
 // Advance raises the number; a lower one is ignored.
 func (k *Kept) Advance(to int64) { k.value = max(k.value, to) }
 
-// keptMoved reports whether a number has grown since the latest Prepare.
+// keptMoved reports whether a number has changed since the latest Prepare.
 func (t *Task) keptMoved() bool {
 	return slices.ContainsFunc(t.kept, func(k *Kept) bool { return k.value != k.committed })
+}
+
+// commitCount names the number of the task's commits, which is kept beside the nodes' numbers: positions of different commits
+// hold different numbers, and the newest count.
+const commitCount = "@commits"
+
+// countCommit is called by Prepare before it names positions.
+func (t *Task) countCommit() {
+	if len(t.kept) > 0 {
+		t.commits++
+	}
+}
+
+// inherit takes over what the nodes of the task's former life have kept, as of their last commit. What Kafka Streams has
+// written is not counted: of its numbers, the highest count.
+func (t *Task) inherit(starts []Start) {
+	t.inherited, t.commits = map[string]int64{}, Unknown
+	for _, s := range starts {
+		entries := decodeKept(s.Metadata)
+		commits := int64(Unknown)
+		if i := slices.IndexFunc(entries, func(e keptEntry) bool { return e.name == commitCount }); i >= 0 {
+			commits = entries[i].value
+		}
+		if commits < t.commits {
+			continue
+		}
+		if commits > t.commits {
+			t.commits = commits
+			clear(t.inherited)
+		}
+		for _, e := range entries {
+			t.inherited[e.name] = max(t.inherited[e.name], e.value)
+		}
+	}
 }

@@ -12,17 +12,26 @@ const Unknown = -1
 // restart: Kafka Streams' TopicPartitionMetadata, Base64 of a byte 2, the partition's time as a big-endian int64, an int32,
 // the number of entries of processors, and these: an int32, the length of the name, the name, and an int64. There are none
 // here; a task adds what its nodes keep, see [Task.Keep].
-func EncodePartitionTime(time int64) string { return encodeMetadata(time, nil) }
+func EncodePartitionTime(time int64) string { return encodeMetadata(time, 0, nil) }
 
-func encodeMetadata(time int64, kept []*Kept) string {
-	b := make([]byte, 0, 64)
-	b = binary.BigEndian.AppendUint64(append(b, 2), uint64(time))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(kept)))
-	for _, k := range kept {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(k.name)))
-		b = append(b, k.name...)
-		b = binary.BigEndian.AppendUint64(b, uint64(k.value))
+func encodeMetadata(time, commits int64, kept []*Kept) string {
+	b := binary.BigEndian.AppendUint64(append(make([]byte, 0, 64), 2), uint64(time))
+	n := uint32(0)
+	b = binary.BigEndian.AppendUint32(b, n)
+	add := func(name string, value int64) {
+		n++
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
+		b = binary.BigEndian.AppendUint64(b, uint64(value))
 	}
+	for _, k := range kept {
+		if k.value != Unknown {
+			add(k.name, k.value)
+		}
+	}
+	if n > 0 {
+		add(commitCount, commits)
+	}
+	binary.BigEndian.PutUint32(b[9:], n)
 	return base64.StdEncoding.EncodeToString(b)
 }
 
@@ -39,13 +48,6 @@ func DecodePartitionTime(metadata string) int64 {
 type keptEntry struct {
 	name  string
 	value int64
-}
-
-// inherit takes over what the nodes of the task's former life have kept.
-func (t *Task) inherit(starts []Start) {
-	for _, s := range starts {
-		t.inherited = append(t.inherited, decodeKept(s.Metadata)...)
-	}
 }
 
 // decodeKept returns the processors' entries, as far as they can be read.

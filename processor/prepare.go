@@ -55,6 +55,7 @@ func (t *Task) Prepare(c *Commit) error {
 			return t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
 		}
 	}
+	t.countCommit()
 	records, positions, writes := len(c.Records), len(c.Positions), len(c.Writes)
 	c.Records = t.Out.move(c.Records)
 	for _, in := range t.inputs {
@@ -87,7 +88,7 @@ func (t *Task) Prepare(c *Commit) error {
 
 // at returns a position of an input. Stream time and what nodes keep survive in its metadata.
 func (t *Task) at(in *input, offset int64) Position {
-	return Position{TopicPartition: in.tp, Offset: offset, Metadata: encodeMetadata(in.time, t.kept)}
+	return Position{TopicPartition: in.tp, Offset: offset, Metadata: encodeMetadata(in.time, t.commits, t.kept)}
 }
 
 // flushCaches goes round until nothing is held back, since a forward may change a table above.

@@ -89,7 +89,8 @@ type Task struct {
 	shared      map[any]any // by the nodes' keys
 	origin      *Origin     // of what a node sends on that it had kept, else nil
 	kept        []*Kept
-	inherited   []keptEntry // what was committed of kept
+	inherited   map[string]int64 // what was committed of kept
+	commits     int64            // number of commits, as far as something is kept
 }
 
 // NewTask binds the graph of spec for one partition. stores holds the open store of each StoreSpec, by name; starts the

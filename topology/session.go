@@ -77,7 +77,11 @@ func sessionTable[K, A any](b *Builder, n *node, s *store.Session[K, A], w Sessi
 	if s != nil {
 		n.need(b, s.KeySerde() != nil, fmt.Sprintf("the key serde of store %q", s.Name()))
 		n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
-		if err := checkRetention(s.Retention(), set.closing.retention(w.least(), w.Store().Retention)); err != nil {
+		need := w.gap + w.after // Kafka Streams' default
+		if set.closing.onClose {
+			need = w.Store().Retention // or a session could be accepted, and lost
+		}
+		if err := checkRetention(s.Retention(), need); err != nil {
 			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}

@@ -105,7 +105,8 @@ func (a *windowAggregation[K, A]) makeWindows(r *windowRecord[K, A], closeTime i
 			found.left = row[A]{}
 		}
 		found.left.timestamp = r.timestamp
-		if err := a.updateSliding(r, start, found.left, false, closeTime); err != nil {
+		made := found.previous >= 0 && start == found.previous+1 // both windows are one, which is made twice, from nothing
+		if err := a.updateSliding(r, start, found.left, made, closeTime); err != nil {
 			return err
 		}
 	}

@@ -32,8 +32,10 @@ func (w JoinWindows) Grace(d time.Duration) JoinWindows {
 // Store returns the settings that the window store of either side needs. A longer retention may be set; then records that
 // come later than the grace allows still meet the older ones that are kept.
 func (w JoinWindows) Store() store.WindowOptions {
-	size := max(w.before+w.after, time.Millisecond)
-	return store.WindowOptions{Size: size, Retention: size + w.late, RetainDuplicates: true}
+	size := w.before + w.after
+	return store.WindowOptions{
+		Size: max(size, time.Millisecond), Retention: max(size+w.late, time.Millisecond), RetainDuplicates: true,
+	}
 }
 
 func (w JoinWindows) check() error {
@@ -174,6 +176,8 @@ func bindJoinSide[K, A, B, R, This, Other any](
 ) (any, error) {
 	var err error
 	s.task, s.node, s.next = b.Task, b.Node.Name, processor.FanOut[K, R](b)
+	s.ownTime, s.otherTime = storeTimeOf(b.Task, own.Name()), storeTimeOf(b.Task, other.Name())
+	s.ownRetention, s.otherRetention = own.Retention().Milliseconds(), other.Retention().Milliseconds()
 	if s.own, err = own.View(b.Task); err != nil {
 		return nil, err
 	}
@@ -199,6 +203,22 @@ type joinSide[K, This, Other, R any] struct {
 	join          func(K, This, Other, bool) R
 	next          processor.Emit[K, R]
 	met           *joinTimes[K, R] // shared by both sides
+
+	// The times of the stores: as in Kafka Streams, a record without a value moves its store's, though it is not kept.
+	ownTime, otherTime           *processor.Kept
+	ownRetention, otherRetention int64
+}
+
+// storeTime is the key under which both sides of a join share the time of a store.
+type storeTime string
+
+func storeTimeOf(task *processor.Task, name string) *processor.Kept {
+	if k, ok := task.Shared(storeTime(name)).(*processor.Kept); ok {
+		return k
+	}
+	k := task.Keep(name + "@time")
+	task.Share(storeTime(name), k)
+	return k
 }
 
 // take joins a record, and then keeps it, in Kafka Streams' order.
@@ -210,6 +230,7 @@ func (s *joinSide[K, This, Other, R]) take(r processor.Record[K, This]) error {
 	case r.NullKey:
 		return s.task.NullKey(s.node)
 	case r.NullValue:
+		s.ownTime.Advance(r.Timestamp)
 		return nil
 	}
 	if r.Timestamp == s.met.seen.Value() {
@@ -229,7 +250,8 @@ func (s *joinSide[K, This, Other, R]) take(r processor.Record[K, This]) error {
 
 // match joins a record with the other side's.
 func (s *joinSide[K, This, Other, R]) match(r processor.Record[K, This]) (found bool, err error) {
-	from, to := max(0, r.Timestamp-s.before), max(0, r.Timestamp+s.after)
+	from := max(0, r.Timestamp-s.before, s.otherTime.Value()-s.otherRetention+1)
+	to := max(0, r.Timestamp+s.after)
 	var failed error
 	err = s.other.FetchRange(r.Key, from, to, func(o store.Row[K, Other]) bool {
 		found = true
@@ -265,11 +287,13 @@ func (s *joinSide[K, This, Other, R]) alone(r processor.Record[K, This]) error {
 
 // store keeps a record for those to come.
 func (s *joinSide[K, This, Other, R]) store(r processor.Record[K, This]) error {
-	e, err := s.own.PutRecord(r.Key, r.Value, r.Timestamp, r.Timestamp, r.Headers)
-	if err == nil && e == nil {
-		s.task.Late(processor.Late{
-			Node: s.node, Timestamp: r.Timestamp, Start: r.Timestamp, End: r.Timestamp, StreamTime: s.met.seen.Value(),
-		})
+	if r.Timestamp > s.ownTime.Value()-s.ownRetention {
+		if e, err := s.own.PutRecord(r.Key, r.Value, r.Timestamp, r.Timestamp, r.Headers); err != nil || e != nil {
+			return err
+		}
 	}
-	return err
+	s.task.Late(processor.Late{
+		Node: s.node, Timestamp: r.Timestamp, Start: r.Timestamp, End: r.Timestamp, StreamTime: s.met.seen.Value(),
+	})
+	return nil
 }

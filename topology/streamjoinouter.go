@@ -43,8 +43,7 @@ type valueEncoder[V any] interface {
 	Append(dst []byte, v V) ([]byte, error)
 }
 
-// joinTimes is what both sides of a join know in one task: stream time, and what has met no other. It is a processor.Cache
-// only to be rolled back.
+// joinTimes is what both sides of a join know in one task: stream time, and what has met no other.
 type joinTimes[K, R any] struct {
 	seen   *processor.Kept
 	rows   *store.Layered // of the outer store; nil: there is none
@@ -55,11 +54,11 @@ type joinTimes[K, R any] struct {
 	oneWay bool // only left records are kept
 
 	// oldest is a lower bound of the timestamps of what has met no other, as Kafka Streams keeps it: it may be higher than the
-	// truth, and such rows are given later. math.MaxInt64: there is none.
-	oldest int64
-	marked int64
+	// truth, and such rows are given later. noneOlder: there is none; processor.Unknown: it is not known, as when a store was
+	// taken over.
+	oldest *processor.Kept
 
-	key, value, last []byte
+	key, value []byte
 }
 
 // joinTimesOf returns what the sides of a join share in a task.
@@ -67,7 +66,7 @@ func joinTimesOf[K, A, B, R any](task *processor.Task, n *node, j streamJoin[K, 
 	if t, ok := task.Shared(n).(*joinTimes[K, R]); ok {
 		return t, nil
 	}
-	t := &joinTimes[K, R]{seen: streamTimeOf(task, j.leftStore.Name()), keys: j.leftStore.KeySerde(), oldest: math.MinInt64}
+	t := &joinTimes[K, R]{seen: streamTimeOf(task, j.leftStore.Name()), keys: j.leftStore.KeySerde()}
 	if j.keepLeft {
 		rows, err := task.Layered(j.outer.Name())
 		if err != nil {
@@ -77,10 +76,29 @@ func joinTimesOf[K, A, B, R any](task *processor.Task, n *node, j streamJoin[K, 
 		t.grace = j.windows.late.Milliseconds()
 		t.after = [2]int64{j.windows.before.Milliseconds() + t.grace, j.windows.after.Milliseconds() + t.grace}
 		t.alone = j.unmatched
+		if t.oldest, err = oldestOf(task, rows); err != nil {
+			return nil, err
+		}
 	}
-	task.AddCache(t)
 	task.Share(n, t)
 	return t, nil
+}
+
+// oldestOf returns the kept bound, which is none for an empty store that had none before.
+func oldestOf(task *processor.Task, rows *store.Layered) (*processor.Kept, error) {
+	oldest := task.Keep(rows.Name() + "@oldest")
+	if oldest.Value() != processor.Unknown {
+		return oldest, nil
+	}
+	empty := true
+	err := rows.Scan(store.Range{}, func(store.Pair) (bool, error) {
+		empty = false
+		return false, nil
+	})
+	if empty {
+		oldest.Set(noneOlder)
+	}
+	return oldest, err
 }
 
 // unmatched decodes a record of the outer store and joins it with none.
@@ -154,7 +172,7 @@ func remember[K, V, R any](t *joinTimes[K, R], left bool, values valueEncoder[V]
 	binary.BigEndian.PutUint32(list[at:], uint32(len(list)-at-4))
 	binary.BigEndian.PutUint32(list[1:], binary.BigEndian.Uint32(list[1:])+1)
 	t.value = list
-	t.oldest = min(t.oldest, r.Timestamp)
+	t.oldest.Set(min(t.oldest.Value(), r.Timestamp))
 	_, err = t.rows.Put(t.key, list, r.Timestamp, nil)
 	return err
 }
@@ -163,28 +181,28 @@ func remember[K, V, R any](t *joinTimes[K, R], left bool, values valueEncoder[V]
 // how much newer than a record of the asking side the others may be. When it looks, and which rows it then takes for closed,
 // is as in Kafka Streams (KStreamKStreamJoin with an emit interval of 0), since that decides when they are given.
 func (t *joinTimes[K, R]) giveUnmatched(after int64, next processor.Emit[K, R]) error {
-	if t.rows == nil || t.oldest == math.MaxInt64 || t.oldest != math.MinInt64 && t.oldest+after+t.grace >= t.seen.Value() {
+	if t.rows == nil || t.nothingClosed(after) {
 		return nil
 	}
-	t.oldest = math.MaxInt64
+	t.oldest.Set(noneOlder)
 	var open [2]bool // the right side's and the left side's remaining rows
-	t.last = t.last[:0]
 	err := t.rows.Scan(store.Range{}, func(p store.Pair) (bool, error) {
 		if len(p.Key) < 9 || p.Key[8] > 1 {
 			return false, errOuterRow
 		}
-		t.oldest = int64(binary.BigEndian.Uint64(p.Key))
+		ts := int64(binary.BigEndian.Uint64(p.Key))
+		t.oldest.Set(ts)
 		if open[0] && open[1] || open[1] && t.oneWay {
 			return false, nil
 		}
 		side := p.Key[8]
-		if open[side] = open[side] || t.oldest+t.after[side] >= t.seen.Value(); open[side] {
+		if open[side] = open[side] || ts+t.after[side] >= t.seen.Value(); open[side] {
 			return true, nil
 		}
 		if err := t.give(p, next); err != nil {
 			return false, err
 		}
-		_, err := t.rows.Delete(p.Key, t.oldest, nil)
+		_, err := t.rows.Delete(p.Key, ts, nil)
 		return true, err
 	})
 	if err == nil && open[1] && t.oneWay {
@@ -193,11 +211,19 @@ func (t *joinTimes[K, R]) giveUnmatched(after int64, next processor.Emit[K, R]) 
 	return err
 }
 
+// noneOlder is the lower bound of no timestamps.
+const noneOlder = math.MaxInt64
+
+func (t *joinTimes[K, R]) nothingClosed(after int64) bool {
+	oldest := t.oldest.Value()
+	return oldest == noneOlder || oldest != processor.Unknown && oldest+after+t.grace >= t.seen.Value()
+}
+
 // newestLeft sets oldest to the timestamp of the newest row: Kafka Streams, which goes on to the end when there is only one
 // side, ends there.
 func (t *joinTimes[K, R]) newestLeft() error {
 	return t.rows.Scan(store.Range{Reverse: true}, func(p store.Pair) (bool, error) {
-		t.oldest = int64(binary.BigEndian.Uint64(p.Key))
+		t.oldest.Set(int64(binary.BigEndian.Uint64(p.Key)))
 		return false, nil
 	})
 }
@@ -233,15 +259,3 @@ func (t *joinTimes[K, R]) give(p store.Pair, next processor.Emit[K, R]) error {
 	}
 	return nil
 }
-
-// Held implements processor.Cache: nothing waits for the commit.
-func (t *joinTimes[K, R]) Held() int { return 0 }
-
-// Forward implements processor.Cache.
-func (t *joinTimes[K, R]) Forward() error { return nil }
-
-// Mark implements processor.Cache.
-func (t *joinTimes[K, R]) Mark() { t.marked = t.oldest }
-
-// Rollback implements processor.Cache.
-func (t *joinTimes[K, R]) Rollback() { t.oldest = t.marked }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"bytes"
 	"container/heap"
 	"fmt"
 	"reflect"
@@ -87,6 +88,9 @@ func (s *suppressor[K, V]) put(r processor.Record[K, processor.Change[V]]) (err 
 		return err
 	}
 	c.prior = c.old
+	if c.old == nil {
+		c.prior = s.queue.dropped[string(s.key)]
+	}
 	if known := s.queue.find(s.key); known != nil {
 		was, err := s.buffered(s.key)
 		if err != nil {
@@ -140,6 +144,7 @@ func (s *suppressor[K, V]) evict() error {
 		return s.failed(err)
 	}
 	if s.final && c.new == nil {
+		s.queue.drop(first.key, c.prior)
 		return nil
 	}
 	k, err := s.decl.KeySerde().Decode(key)
@@ -192,6 +197,9 @@ type bufferQueue struct {
 	byKey map[string]*queuedKey
 	bytes int64
 	undo  []queueUndo
+	// dropped are the values that listeners know of rows whose deletion was dropped in this step. A session that takes in a
+	// record without becoming longer is deleted and written again.
+	dropped map[string][]byte
 }
 
 type queuedKey struct {
@@ -227,6 +235,17 @@ func (q *bufferQueue) pop() *queuedKey {
 	return k
 }
 
+// drop notes the value that listeners know of a row whose deletion they are not told.
+func (q *bufferQueue) drop(key string, known []byte) {
+	if known == nil {
+		return
+	}
+	if q.dropped == nil {
+		q.dropped = map[string][]byte{}
+	}
+	q.dropped[key] = bytes.Clone(known)
+}
+
 func (q *bufferQueue) resize(k *queuedKey, bytes int64) {
 	q.undo = append(q.undo, queueUndo{key: k, bytes: k.bytes})
 	q.bytes += bytes - k.bytes
@@ -257,6 +276,7 @@ func (q *bufferQueue) Forward() error { return nil }
 // Mark implements processor.Cache.
 func (q *bufferQueue) Mark() {
 	clear(q.undo)
+	clear(q.dropped)
 	q.undo = q.undo[:0]
 }
 

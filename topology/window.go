@@ -70,11 +70,11 @@ func Sliding(difference, grace time.Duration) SlidingWindows {
 	return SlidingWindows{difference: difference, after: grace}
 }
 
-// Store implements Windowing. Rows are kept for twice the difference plus the grace, since an older window may be needed to
-// make a new one, and for a millisecond more: the oldest record that is still used may need the very oldest window, which
-// Kafka Streams' default just fails to keep.
+// Store implements Windowing. Rows are kept for three times the difference, the grace and a millisecond, since the oldest
+// record that is still used may need windows that are older by as much. Kafka Streams' default, twice the difference and the
+// grace, is the least that may be set: with it, a record that comes very late may miss a window.
 func (w SlidingWindows) Store() store.WindowOptions {
-	return store.WindowOptions{Size: w.difference, Retention: 2*w.difference + w.after + time.Millisecond}
+	return store.WindowOptions{Size: w.difference, Retention: 3*w.difference + w.after + time.Millisecond}
 }
 
 func (w SlidingWindows) grace() time.Duration { return w.after }
@@ -101,8 +101,6 @@ func Session(gap, grace time.Duration) SessionWindows { return SessionWindows{ga
 func (w SessionWindows) Store() store.SessionOptions {
 	return store.SessionOptions{Retention: w.gap + w.after + time.Millisecond}
 }
-
-func (w SessionWindows) least() time.Duration { return w.gap + w.after }
 
 func (w SessionWindows) check() error {
 	if w.gap < 0 {
@@ -136,13 +134,4 @@ func checkRetention(retention, need time.Duration) error {
 		return fmt.Errorf("its retention is %v, %v is needed", retention, need)
 	}
 	return nil
-}
-
-// retention returns what a store must retain at the least. Without EmitOnClose the default may be undercut by as much as Kafka
-// Streams' does; results that are to come must not get lost.
-func (c closing) retention(least, standard time.Duration) time.Duration {
-	if c.onClose {
-		return standard
-	}
-	return least
 }
