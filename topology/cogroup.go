@@ -18,6 +18,8 @@ type cogroupPart[K, A any] struct {
 	n    *node
 	fn   bool // there is a function
 	bind func(node string, t *rows[K, A], init func() A) any
+	// inWindows is the bound node of an aggregation in windows, which hands its records to take.
+	inWindows func(init func() A, take func(*windowRecord[K, A]) (late bool, err error)) any
 }
 
 // Cogroup says how the records of a grouped stream change the rows of a table that other streams change too: fn makes the
@@ -34,6 +36,9 @@ func Cogroup[K, V, A any](g Grouped[K, V], fn func(key K, value V, row A) A) Cog
 			}
 			return fn(k, v, row)
 		})
+	}
+	p.inWindows = func(init func() A, take func(*windowRecord[K, A]) (bool, error)) any {
+		return windowInput[K, V, A]{next: aggregatingFrom(init, fn)}.bind(take)
 	}
 	return Cogrouped[K, A]{b: g.b, parts: []cogroupPart[K, A]{p}}
 }
@@ -52,22 +57,7 @@ func (c Cogrouped[K, A]) And(others ...Cogrouped[K, A]) Cogrouped[K, A] {
 // timestamps are treated as by Count. There is one node for each stream, and one where they meet: the table's.
 func AggregateCogrouped[K, A any](c Cogrouped[K, A], init func() A, s *store.KeyValue[K, A], opts ...TableOption) KTable[K, A] {
 	set := tableOptions(opts)
-	name, given := wholeName(set, c.parts[0].n, "cogroup")
-	parents := make([]*node, len(c.parts))
-	seen := map[*node]bool{}
-	for i, p := range c.parts {
-		if seen[p.n] {
-			at := caller()
-			c.b.fail(at, name, "the stream %q is cogrouped with itself", p.n.Name)
-		}
-		seen[p.n] = true
-		parents[i] = c.b.part(name, given, "of."+p.n.Name, p.n)
-		parents[i].need(c.b, p.fn, "the function")
-		if p.b != c.b {
-			c.b.fail(parents[i].at, name, "the cogrouped streams belong to different builders")
-		}
-	}
-	n := c.b.whole(name, given, parents...)
+	parents, n := c.nodes(set)
 	n.need(c.b, init != nil, "the initial value's function")
 	maintain(c.b, n, s)
 	for i, p := range c.parts {
@@ -87,4 +77,24 @@ func AggregateCogrouped[K, A any](c Cogrouped[K, A], init func() A, s *store.Key
 		return t.next, nil // the parts write the rows, which forward by themselves
 	}
 	return KTable[K, A]{c.b, n}
+}
+
+// nodes declares a node for each stream, and the table's, in which they meet.
+func (c Cogrouped[K, A]) nodes(set settings) (parents []*node, whole *node) {
+	name, given := wholeName(set, c.parts[0].n, "cogroup")
+	parents = make([]*node, len(c.parts))
+	seen := map[*node]bool{}
+	for i, p := range c.parts {
+		if seen[p.n] {
+			at := caller()
+			c.b.fail(at, name, "the stream %q is cogrouped with itself", p.n.Name)
+		}
+		seen[p.n] = true
+		parents[i] = c.b.part(name, given, "of."+p.n.Name, p.n)
+		parents[i].need(c.b, p.fn, "the function")
+		if p.b != c.b {
+			c.b.fail(parents[i].at, name, "the cogrouped streams belong to different builders")
+		}
+	}
+	return parents, c.b.whole(name, given, parents...)
 }

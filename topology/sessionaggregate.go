@@ -20,19 +20,29 @@ func bindSessions[K, A any](
 	b *processor.Binding, n *node, s *store.Session[K, A], w SessionWindows, set settings, m merging[K, A],
 	next processor.Emit[store.Windowed[K], processor.Change[A]],
 ) (*sessionAggregation[K, A], error) {
-	t, err := sessionRowsOf(b.Task, n, s)
+	a, err := newSessionAggregation(b, n, s, w, "", m)
 	if err != nil {
 		return nil, err
 	}
-	t.bind(n, next, set)
-	a := &sessionAggregation[K, A]{
-		sessionRows: t, gap: w.gap.Milliseconds(), grace: w.after.Milliseconds(), merging: m, seen: streamTimeOf(b.Task, s.Name()),
-	}
+	a.bind(n, next, set)
 	if set.closing.onClose {
 		a.emitted = b.Task.Keep(s.Name())
 	}
 	a.idle = newIdleClose(b, set, a.closeAll)
 	return a, nil
+}
+
+// newSessionAggregation returns the aggregation of one of the streams that are aggregated in the table of n.
+func newSessionAggregation[K, A any](
+	b *processor.Binding, n *node, s *store.Session[K, A], w SessionWindows, stream string, m merging[K, A],
+) (*sessionAggregation[K, A], error) {
+	t, err := sessionRowsOf(b.Task, n, s)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionAggregation[K, A]{
+		sessionRows: t, gap: w.gap.Milliseconds(), grace: w.after.Milliseconds(), merging: m, seen: streamTimeOf(b.Task, s.Name()+stream),
+	}, nil
 }
 
 // take is the node.

@@ -133,15 +133,11 @@ type windowAggregation[K, A any] struct {
 func bindWindows[K, A any](
 	b *processor.Binding, n *node, s *store.Window[K, A], w Windowing, set settings, next processor.Emit[store.Windowed[K], processor.Change[A]],
 ) (*windowAggregation[K, A], error) {
-	t, err := windowRowsOf(b.Task, n, s)
+	a, err := newWindowAggregation(b, n, s, w, "")
 	if err != nil {
 		return nil, err
 	}
-	t.bind(n, next, set)
-	a := &windowAggregation[K, A]{windowRows: t, grace: w.grace().Milliseconds(), seen: streamTimeOf(b.Task, s.Name())}
-	if w, ok := w.(TimeWindows); ok {
-		a.advance = w.advance.Milliseconds()
-	}
+	a.bind(n, next, set)
 	if set.closing.onClose {
 		a.emitted = b.Task.Keep(s.Name())
 	}
@@ -149,9 +145,24 @@ func bindWindows[K, A any](
 	return a, nil
 }
 
-// streamTimeOf returns the stream time that the node with a store of its own has seen.
-func streamTimeOf(task *processor.Task, store string) *processor.Kept {
-	return task.Keep(store + "@stream-time")
+// newWindowAggregation returns the aggregation of one of the streams that are aggregated in the table of n.
+func newWindowAggregation[K, A any](
+	b *processor.Binding, n *node, s *store.Window[K, A], w Windowing, stream string,
+) (*windowAggregation[K, A], error) {
+	t, err := windowRowsOf(b.Task, n, s)
+	if err != nil {
+		return nil, err
+	}
+	a := &windowAggregation[K, A]{windowRows: t, grace: w.grace().Milliseconds(), seen: streamTimeOf(b.Task, s.Name()+stream)}
+	if w, ok := w.(TimeWindows); ok {
+		a.advance = w.advance.Milliseconds()
+	}
+	return a, nil
+}
+
+// streamTimeOf returns the stream time that a node has seen.
+func streamTimeOf(task *processor.Task, name string) *processor.Kept {
+	return task.Keep(name + "@stream-time")
 }
 
 // take is the node.
