@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace-streams/millrace/internal/brokertest"
 	"github.com/millrace-streams/millrace/processor"
@@ -37,6 +38,35 @@ func TestGoexitIsAnError(t *testing.T) {
 	}), config(t))
 	if err := i.join(); err == nil || !strings.Contains(err.Error(), "Goexit") {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// A user's function that hangs does not keep Run from returning, nor the group from giving its tasks to others.
+func TestHangingFunctionIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
+	brokertest.Produce(t, brokertest.Brokers(t), in, brokertest.KV("k", "v"))
+	cfg := config(t)
+	cfg.ShutdownTimeout = 100 * time.Millisecond
+	hangs, over := make(chan struct{}), make(chan struct{})
+	i := start(t, build(t, func(b *topology.Builder) {
+		topology.To(topology.Peek(topology.From(b, text(in)), func(string, string) {
+			close(hangs)
+			<-over
+		}), text(out))
+	}), cfg)
+	<-hangs
+	i.cancel()
+	err := i.join()
+	close(over)
+	if err == nil || !strings.Contains(err.Error(), "does not return") {
+		t.Fatalf("got %v", err)
+	}
+	if state, n := members(t, cfg.ApplicationID); n != 0 {
+		t.Errorf("the group is %s with %d members", state, n)
+	}
+	if n := len(brokertest.ReadCommitted(t, cfg.Brokers, out)); n != 0 {
+		t.Errorf("%d records were committed", n)
 	}
 }
 
