@@ -1,8 +1,15 @@
 // Package changelog turns the writes of a store into the records of its
-// changelog topic and back, byte for byte as Kafka Streams does it: key = key,
-// value = value, timestamp = the write's timestamp, delete = null value. The
-// state of a stopped Kafka Streams application can so be taken over, and given
-// back.
+// changelog topic and back, byte for byte as Kafka Streams does it. The state of
+// a stopped Kafka Streams application can so be taken over, and given back.
+//
+//	key-value, with a TTL or not   key                        value, or null: deleted
+//	window                         key ‖ start ‖ number       value, or null
+//	session                        key ‖ end ‖ start          value, or null
+//	versioned                      key                        value, or null: a tombstone
+//
+// with times in 8 bytes and the number in 4, 0 unless duplicates are retained,
+// all big-endian. The record's timestamp is the row's, of a version the time from
+// which it is valid. The layouts themselves are those of package store.
 //
 // It is pure: the runtime reads and writes the topics.
 package changelog
@@ -25,19 +32,11 @@ func Topic(application, storeName string) string {
 	return application + "-" + storeName + "-changelog"
 }
 
-// TopicConfig is what a key-value store's changelog is created with, beside its
-// partitions and replication: compacted for good, and with timestamps that are
-// those of the writes.
-func TopicConfig() map[string]string {
-	return map[string]string{
-		"cleanup.policy":         "compact",
-		"message.timestamp.type": "CreateTime",
-	}
-}
-
-// Records returns the records that a write set has for the changelog, in the order in which its keys were first touched.
-// Their bytes are those of the set: they must not be changed, and are valid as long as it is. What is only local is left
-// out; there may be none at all.
+// Records goes through the records that a write set has for the changelog, in the
+// order in which its keys were first touched. A store's layout decides what they
+// are: a key-value store's entries are records one by one, others have entries of
+// which the changelog is not told, and there may be no record at all. The bytes
+// are the set's: they must not be changed, and are valid as long as it is.
 func Records(w *store.WriteSet) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		w.Mirror(func(m store.Mirrored) bool {
@@ -46,10 +45,10 @@ func Records(w *store.WriteSet) iter.Seq[Record] {
 	}
 }
 
-// Count is the most records that a write set may have.
+// Count is the most records that Records may come to.
 func Count(w *store.WriteSet) int { return w.MirrorLen() }
 
-// AppendRecords appends what Records returns.
+// AppendRecords appends the records of a write set. See Records.
 func AppendRecords(dst []Record, w *store.WriteSet) []Record {
 	for r := range Records(w) {
 		dst = append(dst, r)

@@ -60,10 +60,6 @@ func TestTopic(t *testing.T) {
 	if got := changelog.Topic("app", "counts"); got != "app-counts-changelog" {
 		t.Fatal(got)
 	}
-	config := changelog.TopicConfig()
-	if config["cleanup.policy"] != "compact" || config["message.timestamp.type"] != "CreateTime" {
-		t.Fatal(config)
-	}
 }
 
 func TestRecordsAreThoseOfTheWriteSet(t *testing.T) {

@@ -73,8 +73,9 @@ func (r *Restorer) Remaining() int64 {
 // Add applies what a fetch at Position returned: records in order of offsets,
 // and the offset behind all that the fetch covered, be it records, control
 // records, aborted ones or holes. Records before the position or from the end
-// on are left out. Bytes are copied. After an error, a NullKeyError or
-// store.ErrKeyTooLarge, the position has not moved.
+// on are left out. Bytes are copied. After an error, a NullKeyError,
+// store.ErrKeyTooLarge, store.ErrForeignRecord or the backend's, the position has
+// not moved.
 func (r *Restorer) Add(records []Record, next int64) error {
 	applied := int64(0)
 	for i := range records {
@@ -89,6 +90,9 @@ func (r *Restorer) Add(records []Record, next int64) error {
 			return err
 		}
 		applied++
+	}
+	if err := r.layered.ExpireRestored(); err != nil {
+		return fmt.Errorf("changelog: store %s: %w", r.layered.Name(), err)
 	}
 	r.restored += applied
 	r.position = max(r.position, min(next, r.end))

@@ -60,6 +60,7 @@ type Node struct {
 	Kind     Kind
 	Topic    Topic    // of a source or a sink
 	Stores   []string // names of the stores that the node may use
+	Globals  []string // names of the global tables that the node reads
 	Children []int    // indexes into Spec.Nodes
 	// Bind builds the node for one task, once. For a source it returns a Source; for any other node the Emit[K, V] of
 	// the type that its parents send.
@@ -83,6 +84,8 @@ type Spec struct {
 	ID     int32
 	Nodes  []*Node // parents before their children
 	Stores []StoreSpec
+	// Globals names the global tables that the nodes read, each once.
+	Globals []string
 }
 
 // Sources returns the source nodes in the order of their declaration.

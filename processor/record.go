@@ -38,6 +38,9 @@ func WithoutHeader(headers []Header, key string) []Header {
 type Change[V any] struct {
 	Old, New       V
 	HasOld, HasNew bool
+	// Outdated says, for a versioned table only, that the change came out of order: Old is the row's latest value, which New
+	// does not replace.
+	Outdated bool
 }
 
 // Raw is a record as it was fetched. Key and Value are null when nil, and empty when of length zero. The task keeps the

@@ -24,6 +24,8 @@ type Options struct {
 	// taken in the order of their timestamps across inputs. At 0 they wait only for what is known to be on the broker;
 	// below 0 for nothing.
 	MaxIdle time.Duration
+	// Globals are the global tables, by the names of their stores.
+	Globals map[string]GlobalRows
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
 	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their

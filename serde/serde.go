@@ -26,6 +26,14 @@
 // Equal keys must have equal bytes, because partitions and stores are chosen
 // by bytes. All serdes of this package have that property, as long as a type
 // given to [JSON] marshals itself deterministically.
+//
+// # Order
+//
+// Stores order keys by their bytes, so a range or a scan goes by the order of
+// the encoding. [String] and [Bytes] keep the order of Go's < and bytes.Compare.
+// Java's integers do not: in [Int32] and [Int64] negative numbers lie above
+// positive ones, and a range across zero is empty. [OrderedInt32] and
+// [OrderedInt64] keep the order of the numbers, with bytes that are not Java's.
 package serde
 
 // Serde turns values of one type into bytes and back.

@@ -202,13 +202,13 @@ func indexRange(from, to int64) Range {
 	return r
 }
 
-// upperBound returns a bound, exclusive, above the rows of all keys up to the
-// given one, if tail is the highest that follows a key in the store. A row of a
-// key that begins like the given one but ends earlier can lie above it.
-func upperBound(key, tail []byte) []byte {
+// upperBound returns a bound, exclusive, above the rows of a key, or of all keys
+// up to it, if tail is the highest that can follow a key.
+func upperBound(key, tail []byte, alone bool) []byte {
 	highest := append(append([]byte{rowPrefix}, key...), tail...)
 	for i := range key {
-		if key[i] > tail[0] {
+		// A row of a key that is the beginning of this one can lie above it.
+		if alone || key[i] > tail[0] {
 			continue
 		}
 		row := append(append([]byte{rowPrefix}, key[:i]...), tail...)
@@ -219,12 +219,7 @@ func upperBound(key, tail []byte) []byte {
 	return append(highest, 0)
 }
 
-// topTail is the highest that follows a key in rows up to a time, if no row lies
-// above the store's clock.
-func (t *timedLayout) topTail(l *Layered, to int64) ([]byte, error) {
-	c, err := l.now()
-	if err != nil {
-		return nil, err
-	}
-	return append(appendTime(nil, max(0, min(to, c.time))), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)[:t.tail()], nil
+// topTail is above what follows the key in rows up to a time.
+func (t *timedLayout) topTail(to int64) []byte {
+	return append(appendTime(nil, to), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)[:t.tail()]
 }

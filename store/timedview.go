@@ -110,6 +110,7 @@ func (v *timedView[K, V]) ofKey(
 }
 
 // ofKeys is ofKey for the keys from kFrom to kTo, both included, by their bytes.
+// Rows later than the store's time are not looked for: fn may put such.
 func (v *timedView[K, V]) ofKeys(
 	kFrom, kTo K, from, to int64, reverse bool, want func(tail []byte) bool, fn func(Row[K, V]) bool,
 ) error {
@@ -121,6 +122,11 @@ func (v *timedView[K, V]) ofKeys(
 		return err
 	}
 	high := slices.Clone(v.key)
+	now, err := v.Time()
+	if err != nil {
+		return err
+	}
+	to = min(to, now)
 	r, err := v.keyRange(low, high, from, to, reverse)
 	if err != nil || r.To == nil {
 		return err
@@ -141,17 +147,11 @@ func (v *timedView[K, V]) keyRange(low, high []byte, from, to int64, reverse boo
 	if from = max(from, floor); to < from || bytes.Compare(low, high) > 0 {
 		return Range{}, nil
 	}
-	tail, err := v.layout.topTail(v.layers, to)
-	if err != nil {
-		return Range{}, err
-	}
 	r := Range{From: append([]byte{rowPrefix}, low...), Reverse: reverse}
 	if bytes.Equal(low, high) {
 		r.From = appendTime(r.From, from)
-		r.To = append(append(append([]byte{rowPrefix}, high...), tail...), 0)
-		return r, nil
 	}
-	r.To = upperBound(high, tail)
+	r.To = upperBound(high, v.layout.topTail(to), bytes.Equal(low, high))
 	return r, nil
 }
 

@@ -18,6 +18,7 @@ type Builder struct {
 	topics  map[string]*topicUse
 	reparts map[string]*node // the source of each repartition topic
 	stores  map[string]*storeUse
+	globals []*processor.GlobalSpec
 	errs    []error
 }
 
@@ -47,6 +48,7 @@ type storeUse struct {
 	at          site
 	owner       *node // the table that maintains it
 	users       []*node
+	global      bool // it is that of a global table
 }
 
 // NewBuilder returns an empty builder.
@@ -159,6 +161,10 @@ func (b *Builder) use(n *node, d store.Declaration, owner bool) {
 	} else if !sameDeclaration(u.declaration, d) {
 		b.fail(n.at, n.Name, "store %q is declared differently at %s", name, u.at)
 	}
+	if u.global {
+		b.fail(n.at, n.Name, "store %q is that of the global table at %s", name, u.at)
+		return
+	}
 	if owner && u.owner != nil {
 		b.fail(n.at, n.Name, "store %q is already maintained by the node %q at %s", name, u.owner.Name, u.owner.at)
 	} else if owner {
@@ -209,5 +215,5 @@ func (b *Builder) Build() (*Topology, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return &Topology{specs: b.specs()}, nil
+	return &Topology{specs: b.specs(), globals: b.globals}, nil
 }

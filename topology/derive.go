@@ -44,7 +44,7 @@ func bindDerived[K, V any](b *processor.Binding, n *node, s *store.KeyValue[K, V
 		return &derived[K, V]{next: processor.FanOut[K, processor.Change[V]](b), null: nullTest[V]()}, nil
 	}
 	rows, err := bindRows(b, s, n, set.everyUpdate)
-	return &derived[K, V]{rows: rows}, err
+	return &derived[K, V]{rows: rows, null: nullTest[V]()}, err
 }
 
 // forward takes a change whose old value is the right one if there is no store.
@@ -53,11 +53,29 @@ func (d *derived[K, V]) forward(r processor.Record[K, processor.Change[V]]) erro
 	if d.rows != nil {
 		return d.rows.set(r.Key, c.New, c.HasNew, r.Timestamp, r.Headers)
 	}
+	d.drop(c)
+	return d.next(r)
+}
+
+// forwardAs is forward that tells the change's old value even if the store has another, should each update be forwarded: as
+// Kafka Streams does after a join, where both sides may follow from one change.
+func (d *derived[K, V]) forwardAs(r processor.Record[K, processor.Change[V]]) error {
+	if d.rows == nil {
+		return d.forward(r)
+	}
+	c := r.Value
+	d.drop(&c)
+	d.rows.told = &c
+	defer func() { d.rows.told = nil }()
+	return d.forward(r)
+}
+
+// drop takes values that are none out of a change.
+func (d *derived[K, V]) drop(c *processor.Change[V]) {
 	if d.null != nil {
 		c.HasNew = c.HasNew && !d.null(c.New)
 		c.HasOld = c.HasOld && !d.null(c.Old)
 	}
-	return d.next(r)
 }
 
 // with returns a change of the same row, time and headers.

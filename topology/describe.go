@@ -26,6 +26,9 @@ func (t *Topology) Describe() string {
 			}
 		}
 	}
+	for _, g := range t.globals {
+		fmt.Fprintf(&out, "  Global table: %s (topic: %s)\n", g.Name, g.Topic.Name)
+	}
 	return out.String()
 }
 
@@ -35,6 +38,9 @@ func describeNode(n *processor.Node) string {
 		return fmt.Sprintf("Source: %s (topics: [%s])", n.Name, n.Topic.Physical("<app>"))
 	case processor.KindSink:
 		return fmt.Sprintf("Sink: %s (topic: %s)", n.Name, n.Topic.Physical("<app>"))
+	}
+	if len(n.Globals) > 0 {
+		return fmt.Sprintf("Processor: %s (stores: [%s], global tables: [%s])", n.Name, strings.Join(n.Stores, ", "), strings.Join(n.Globals, ", "))
 	}
 	return fmt.Sprintf("Processor: %s (stores: [%s])", n.Name, strings.Join(n.Stores, ", "))
 }
@@ -64,13 +70,18 @@ func names(s *processor.Spec, nodes []int) string {
 // Mermaid returns the topology as a flowchart in Mermaid's language, which GitHub and many editors draw: a box for each
 // sub-topology, its nodes, its stores as cylinders, and between the boxes the topics. Equal declarations have equal charts.
 func (t *Topology) Mermaid() string {
-	m := mermaid{topics: map[processor.Topic]string{}}
+	m := mermaid{topics: map[processor.Topic]string{}, globals: map[string]string{}}
 	m.out.WriteString("flowchart TD\n")
 	for _, topic := range append(t.SourceTopics(), t.SinkTopics()...) {
 		if m.topics[topic] == "" {
 			m.topics[topic] = fmt.Sprintf("t%d", len(m.topics))
 			fmt.Fprintf(&m.out, "  %s[/\"%s\"/]\n", m.topics[topic], topic.Physical("&lt;app&gt;"))
 		}
+	}
+	for i, g := range t.globals {
+		topic, table := fmt.Sprintf("gt%d", i), fmt.Sprintf("g%d", i)
+		fmt.Fprintf(&m.out, "  %s[/\"%s\"/] --> %s[(\"%s\")]\n", topic, g.Topic.Name, table, g.Name)
+		m.globals[g.Name] = table
 	}
 	for _, s := range t.specs {
 		m.subtopology(s)
@@ -83,6 +94,8 @@ type mermaid struct {
 	out    strings.Builder
 	edges  strings.Builder // between boxes, written after them
 	topics map[processor.Topic]string
+	// globals are the names of the global tables' nodes
+	globals map[string]string
 }
 
 func (m *mermaid) subtopology(s *processor.Spec) {
@@ -101,6 +114,9 @@ func (m *mermaid) subtopology(s *processor.Spec) {
 		}
 		for _, st := range n.Stores {
 			fmt.Fprintf(&m.out, "    n%d_%d --- %s\n", s.ID, i, stores[st])
+		}
+		for _, g := range n.Globals {
+			fmt.Fprintf(&m.edges, "  n%d_%d --- %s\n", s.ID, i, m.globals[g])
 		}
 		switch n.Kind {
 		case processor.KindSource:

@@ -170,6 +170,9 @@ type subscriber[K, V, FK any] struct {
 // before; the result is then deleted if the new foreign row is not there.
 func (s *subscriber[K, V, FK]) process(r processor.Record[K, processor.Change[V]]) (err error) {
 	c, m := &r.Value, subscription[K]{key: r.Key, partition: s.partition}
+	if c.Outdated {
+		return nil
+	}
 	var before, after FK
 	var had, has bool
 	if c.HasOld {

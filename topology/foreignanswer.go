@@ -98,6 +98,9 @@ func bindFollow[K, FK, FV any](
 		prefixes := combinedKeys[FK, K]{foreign: foreign}
 		var prefix []byte
 		return processor.Emit[FK, processor.Change[FV]](func(r processor.Record[FK, processor.Change[FV]]) error {
+			if r.Value.Outdated {
+				return nil
+			}
 			begin, err := prefixes.prefix(prefix[:0], r.Key)
 			if err != nil {
 				return processor.Failed(node, processor.KindProcess, fmt.Errorf("encode foreign key: %w", err))

@@ -101,6 +101,11 @@ func (b *Builder) spec(id int32, nodes []*node) *processor.Spec {
 				spec.Stores = append(spec.Stores, processor.StoreSpec{Name: s, Declaration: b.stores[s].declaration})
 			}
 		}
+		for _, g := range n.Globals {
+			if !slices.Contains(spec.Globals, g) {
+				spec.Globals = append(spec.Globals, g)
+			}
+		}
 		spec.Nodes = append(spec.Nodes, &n.Node)
 	}
 	return spec

@@ -86,6 +86,9 @@ func (p *planner) missing(deadLetterTopic string) error {
 			names[topic.Name] = true
 		}
 	}
+	for _, g := range p.t.globals {
+		names[g.Topic.Name] = true
+	}
 	if deadLetterTopic != "" {
 		names[deadLetterTopic] = true
 	}

@@ -1,6 +1,10 @@
 package topology
 
-import "github.com/millrace-streams/millrace/store"
+import (
+	"time"
+
+	"github.com/millrace-streams/millrace/store"
+)
 
 // settings is what options change.
 type settings struct {
@@ -9,6 +13,8 @@ type settings struct {
 	partitioner any // func(K, V, int32) int32
 	rows        any // *store.KeyValue[K, V]
 	stores      []store.Declaration
+	grace       time.Duration
+	buffer      any // *JoinBuffer[K, V]
 	closing     closing
 }
 

@@ -60,6 +60,9 @@ func outerPlus(l string, hasL bool, r string, hasR bool) string {
 // first is the first letter, null if that is a hyphen.
 func first(_, v string) (string, bool) { return v[:1], v[0] != '-' }
 
+// second is what follows the first letter, null if that is a hyphen.
+func second(_, v string) (string, bool) { return v[1:], v[0] != '-' }
+
 func written[V any](declare func(*topology.Builder) topology.KTable[string, V], show func(V) string) func(*topology.Builder) {
 	return func(b *topology.Builder) {
 		topology.To(topology.MapValues(topology.Changes(declare(b)), show), out)
@@ -269,6 +272,14 @@ var peers = map[string]func(*topology.Builder){
 		shown := topology.MapTableValues(right(b), func(_, v string) string { return "<" + v + ">" })
 		some := topology.FilterTable(shown, func(_, v string) bool { return v != "<r2>" })
 		topology.To(topology.LeftJoinTable(topology.From(b, in), some, leftKeyed), out)
+	},
+	"stream-global inner": func(b *topology.Builder) {
+		g := topology.GlobalTable(b, in2, rights)
+		topology.To(topology.JoinGlobal(topology.From(b, in), g, second, func(k, v, row string) string { return leftKeyed(k, v, row, true) }), out)
+	},
+	"stream-global left": func(b *topology.Builder) {
+		g := topology.GlobalTable(b, in2, rights)
+		topology.To(topology.LeftJoinGlobal(topology.From(b, in), g, second, leftKeyed), out)
 	},
 	"cogroup": written(func(b *topology.Builder) table {
 		adds := topology.Cogroup(topology.GroupByKey(topology.From(b, in)), func(_, v, row string) string { return plus(row, v) })

@@ -28,6 +28,7 @@ type rig struct {
 	stores map[processor.TaskID]map[string]*store.Layered
 	next   map[processor.TopicPartition]int64
 	out    map[string][]processor.Output
+	global map[string]*processor.Global // by topic
 	spread int32
 }
 
@@ -40,6 +41,9 @@ func start(b *topology.Builder, opt processor.Options, counts map[string]int32) 
 			all[topic.Name] = max(counts[topic.Name], 1)
 		}
 	}
+	for _, g := range top.Globals() {
+		all[g.Topic.Name] = max(counts[g.Topic.Name], 1)
+	}
 	if opt.Policy.DeadLetterTopic != "" {
 		all[opt.Policy.DeadLetterTopic] = 1
 	}
@@ -50,6 +54,11 @@ func start(b *topology.Builder, opt processor.Options, counts map[string]int32) 
 		out: map[string][]processor.Output{},
 	}
 	opt.App, opt.Partitions = app, func(topic string) int32 { return r.layout.Partitions[topic] }
+	r.global, opt.Globals = map[string]*processor.Global{}, map[string]processor.GlobalRows{}
+	for _, spec := range top.Globals() {
+		g := processor.NewGlobal(spec, store.LayersOf(spec.Declaration, memory.New()), opt)
+		r.global[spec.Topic.Name], opt.Globals[spec.Name] = g, g
+	}
 	for _, id := range r.layout.Tasks {
 		r.open(id, top.Specs()[id.Subtopology], opt)
 	}
@@ -101,6 +110,10 @@ func (r *rig) deliver(tp processor.TopicPartition, in rec) {
 	offset := r.next[tp]
 	r.next[tp]++
 	raw := processor.Raw{Key: in.key, Value: in.value, Timestamp: in.ts, Headers: in.headers, Offset: offset}
+	if g := r.global[tp.Topic]; g != nil {
+		must(0, g.Apply(tp, []processor.Raw{raw}))
+		return
+	}
 	r.reader[tp].Enqueue(tp, []processor.Raw{raw}, offset+1, 1, false)
 }
 

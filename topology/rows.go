@@ -20,7 +20,8 @@ type rows[K, V any] struct {
 	keepOld bool                                   // a listener wants old values
 	atOnce  bool                                   // forward each update
 
-	null               func(V) bool // whether a value is no value; nil: none is
+	null               func(V) bool         // whether a value is no value; nil: none is
+	told               *processor.Change[V] // whose old value each update is told to have had; nil: the row's
 	key, before, after []byte
 	beforeTime         int64
 	held               heldChanges[K, V]
@@ -155,7 +156,11 @@ func (t *rows[K, V]) remove(k K, ts int64, headers []processor.Header, existed b
 	if t.next == nil || !t.atOnce {
 		return nil
 	}
-	return t.next(processor.Record[K, processor.Change[V]]{Key: k, Timestamp: ts, Headers: headers})
+	var c processor.Change[V]
+	if t.told != nil {
+		c.Old, c.HasOld = t.told.Old, t.told.HasOld
+	}
+	return t.next(processor.Record[K, processor.Change[V]]{Key: k, Value: c, Timestamp: ts, Headers: headers})
 }
 
 // changed forwards a change, or holds it back unless the key's is held already.
@@ -163,7 +168,10 @@ func (t *rows[K, V]) changed(k K, c processor.Change[V], e *store.Entry) (err er
 	if t.next == nil || !t.atOnce && e.Aux != 0 {
 		return nil
 	}
-	if t.keepOld && c.HasOld {
+	switch {
+	case t.atOnce && t.told != nil:
+		c.Old, c.HasOld = t.told.Old, t.told.HasOld
+	case t.keepOld && c.HasOld:
 		if c.Old, err = t.old(); err != nil {
 			return t.failed(err)
 		}

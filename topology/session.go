@@ -77,8 +77,8 @@ func sessionTable[K, A any](b *Builder, n *node, s *store.Session[K, A], w Sessi
 	if s != nil {
 		n.need(b, s.KeySerde() != nil, fmt.Sprintf("the key serde of store %q", s.Name()))
 		n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
-		if need := w.Store().Retention; s.Retention() < need {
-			b.fail(n.at, n.Name, "store %q does not fit: its retention is %v, these sessions need %v", s.Name(), s.Retention(), need)
+		if err := checkRetention(s.Retention(), set.closing.retention(w.least(), w.Store().Retention)); err != nil {
+			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}
 	b.use(n, s, true)

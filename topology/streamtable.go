@@ -5,8 +5,8 @@ import (
 )
 
 // JoinTable joins each record of a stream with the row that the table has for its key at that moment, and drops it if there
-// is none. Changes of the table cause nothing. Tombstones are dropped, records without a key skipped. Time and headers are
-// the record's. The topics of both must have equal partition counts, and be partitioned alike.
+// is none. Changes of the table cause nothing. Of a VersionedTable it is the row at the record's time. Tombstones are dropped,
+// records without a key skipped. Time and headers are the record's. The topics of both must have equal partition counts, and be partitioned alike.
 func JoinTable[K, V, T, R any](s Stream[K, V], t KTable[K, T], join func(key K, value V, row T) R, opts ...JoinOption) Stream[K, R] {
 	fn := func(k K, v V, row T, _ bool) R { return join(k, v, row) }
 	return joinTable(s, t, fn, join != nil, false, opts)
@@ -23,15 +23,17 @@ func LeftJoinTable[K, V, T, R any](
 func joinTable[K, V, T, R any](
 	s Stream[K, V], t KTable[K, T], fn func(K, V, T, bool) R, ok, left bool, opts []JoinOption,
 ) Stream[K, R] {
-	n := s.b.child("join", joinOptions(opts), s.n)
+	set := joinOptions(opts)
+	n := s.b.child("join", set, s.n)
 	n.need(s.b, ok, "the function")
 	n.copartitioned(s.b, s.n)
 	if t.b != s.b {
 		s.b.fail(n.at, n.Name, "the stream and the table belong to different builders")
 	}
 	rows := viewOf(t, n, false)
+	buffer := graceOf[K, V](s.b, n, set, rows.history, rows.asOf != nil)
 	n.Bind = func(b *processor.Binding) (any, error) {
-		find, err := rows.bind(b.Task, false)
+		find, err := rows.at(b.Task)
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +41,16 @@ func joinTable[K, V, T, R any](
 			task: b.Task, node: n.Name, left: left, find: find, fn: fn, next: processor.FanOut[K, R](b),
 			key: func(r *processor.Record[K, V]) (K, bool) { return r.Key, !r.NullKey },
 		}
-		return processor.Emit[K, V](j.process), nil
+		if buffer == nil {
+			return processor.Emit[K, V](j.process), nil
+		}
+		d, err := newDelay(b.Task, n.Name, buffer, set.grace, j.join)
+		return processor.Emit[K, V](func(r processor.Record[K, V]) error {
+			if r.NullValue || r.NullKey {
+				return j.process(r)
+			}
+			return d.process(r)
+		}), err
 	}
 	return Stream[K, R]{s.b, n}
 }
@@ -50,7 +61,7 @@ type streamJoiner[K, V, K2, T, R any] struct {
 	node string
 	left bool // keep what has no row
 	key  func(*processor.Record[K, V]) (K2, bool)
-	find lookup[K2, T]
+	find lookupAt[K2, T]
 	fn   func(K, V, T, bool) R
 	next processor.Emit[K, R]
 }
@@ -59,12 +70,16 @@ func (j *streamJoiner[K, V, K2, T, R]) process(r processor.Record[K, V]) error {
 	if r.NullValue {
 		return nil
 	}
+	return j.join(r)
+}
+
+func (j *streamJoiner[K, V, K2, T, R]) join(r processor.Record[K, V]) error {
 	var found row[T]
 	key, ok := j.key(&r)
 	switch {
 	case ok:
 		var err error
-		if found, err = j.find(key); err != nil {
+		if found, err = j.find(key, r.Timestamp); err != nil {
 			return processor.Failed(j.node, processor.KindProcess, err)
 		}
 	case !j.left:

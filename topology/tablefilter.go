@@ -20,6 +20,7 @@ func filterTable[K, V any](op string, t KTable[K, V], test func(K, V) bool, pass
 	n.noStores(t.b, set)
 	// Old values spare the listeners deletions of rows that they have not.
 	n.table.keepOld = t.n.table.needOld(nil)
+	versioned := t.n.table.versioned
 	keeps := func(k K, r row[V]) (row[V], error) {
 		if r.exists && test(k, r.value) != pass {
 			return row[V]{}, nil
@@ -31,12 +32,13 @@ func filterTable[K, V any](op string, t KTable[K, V], test func(K, V) bool, pass
 		rows = computed(of, func(*processor.Task) (func(K, row[V]) (row[V], error), error) { return keeps, nil })
 	}
 	s := derive(t.b, n, set, rows, t.n.table.needOld)
+	n.table.versioned = versioned && s == nil
 	n.Bind = func(b *processor.Binding) (any, error) {
 		out, err := bindDerived(b, n, s, set)
 		if err != nil {
 			return nil, err
 		}
-		f := &filter[K, V]{test: test, pass: pass, keepOld: n.table.keepOld, out: out}
+		f := &filter[K, V]{test: test, pass: pass, keepOld: n.table.keepOld, spare: n.table.keepOld && !versioned, out: out}
 		return processor.Emit[K, processor.Change[V]](f.process), nil
 	}
 	return KTable[K, V]{t.b, n}
@@ -46,6 +48,7 @@ type filter[K, V any] struct {
 	test    func(K, V) bool
 	pass    bool
 	keepOld bool
+	spare   bool // forward nothing of what neither was nor is
 	out     *derived[K, V]
 }
 
@@ -62,7 +65,7 @@ func (f *filter[K, V]) process(r processor.Record[K, processor.Change[V]]) error
 		var none V
 		c.Old, c.HasOld = none, false
 	}
-	if f.keepOld && !c.HasOld && !c.HasNew {
+	if f.spare && !c.HasOld && !c.HasNew {
 		return nil
 	}
 	return f.out.forward(r)
@@ -75,7 +78,7 @@ func (f *filter[K, V]) write(rows *rows[K, V], r processor.Record[K, processor.C
 		return rows.failed(err)
 	case r.Value.HasNew:
 		return rows.put(r.Key, r.Value.New, r.Timestamp, r.Headers, existed)
-	case f.keepOld && !existed:
+	case f.spare && !existed:
 		return nil
 	}
 	return rows.remove(r.Key, r.Timestamp, r.Headers, existed)

@@ -51,6 +51,9 @@ type grouper[K, V, K2, V2 any] struct {
 
 func (g *grouper[K, V, K2, V2]) process(r processor.Record[K, processor.Change[V]]) error {
 	c := r.Value
+	if c.Outdated {
+		return nil
+	}
 	oldKey, oldValue, leaves := g.group(r.Key, c.Old, c.HasOld)
 	newKey, newValue, enters := g.group(r.Key, c.New, c.HasNew)
 	if leaves && enters {
@@ -164,6 +167,9 @@ func (a tableAggregate[K, V, A]) declare(g GroupedTable[K, V], n *node, s *store
 func (a tableAggregate[K, V, A]) apply(t *rows[K, A], r processor.Record[K, processor.Change[V]]) error {
 	if r.NullKey {
 		return t.task.NullKey(t.node)
+	}
+	if r.NullValue {
+		return nil
 	}
 	before, err := t.find(r.Key)
 	if err != nil {

@@ -70,14 +70,13 @@ func (j tableJoin[K, A, B, R]) declare(left KTable[K, A], right KTable[K, B], ok
 		right.n.table.needOld(n)
 	}
 	lefts, rights := viewOf(left, fromRight, true), viewOf(right, fromLeft, true)
-	s := derive(b, n, set, j.view(lefts, rights), func(asker *node) bool {
-		return left.n.table.needOld(asker) && right.n.table.needOld(asker)
-	})
-	fromLeft.Bind = bindSide(n, s == nil, rights, j.left, j.fn)
-	fromRight.Bind = bindSide(n, s == nil, lefts, j.right, func(b B, hasB bool, a A, hasA bool) R { return j.fn(a, hasA, b, hasB) })
+	s := derive(b, n, set, j.view(lefts, rights), nil)
+	n.table.sendOld = func(asker *node) bool { return left.n.table.needOld(asker) && right.n.table.needOld(asker) }
+	fromLeft.Bind = bindSide(n, rights, j.left, j.fn)
+	fromRight.Bind = bindSide(n, lefts, j.right, func(b B, hasB bool, a A, hasA bool) R { return j.fn(a, hasA, b, hasB) })
 	n.Bind = func(b *processor.Binding) (any, error) {
 		out, err := bindDerived(b, n, s, set)
-		return processor.Emit[K, processor.Change[R]](out.forward), err
+		return processor.Emit[K, processor.Change[R]](out.forwardAs), err
 	}
 	return KTable[K, R]{b, n}
 }
@@ -120,14 +119,14 @@ func (j tableJoin[K, A, B, R]) lookUp(left lookup[K, A], right lookup[K, B]) loo
 }
 
 // bindSide binds the node that takes the changes of one side and looks up the rows of the other.
-func bindSide[K, A, B, R any](n *node, tellOld bool, others *view[K, B], s side, fn func(A, bool, B, bool) R) func(*processor.Binding) (any, error) {
+func bindSide[K, A, B, R any](n *node, others *view[K, B], s side, fn func(A, bool, B, bool) R) func(*processor.Binding) (any, error) {
 	return func(b *processor.Binding) (any, error) {
 		find, err := others.bind(b.Task, true)
 		if err != nil {
 			return nil, err
 		}
 		p := &joiner[K, A, B, R]{
-			side: s, node: b.Node.Name, find: find, fn: fn, keepOld: tellOld && n.table.keepOld,
+			side: s, node: b.Node.Name, find: find, fn: fn, keepOld: n.table.keepOld,
 			next: processor.FanOut[K, processor.Change[R]](b),
 		}
 		return processor.Emit[K, processor.Change[A]](p.process), nil
@@ -145,6 +144,9 @@ type joiner[K, A, B, R any] struct {
 }
 
 func (p *joiner[K, A, B, R]) process(r processor.Record[K, processor.Change[A]]) error {
+	if r.Value.Outdated {
+		return nil
+	}
 	found, err := p.find(r.Key)
 	if err != nil {
 		return processor.Failed(p.node, processor.KindProcess, err)

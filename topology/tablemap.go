@@ -84,6 +84,7 @@ func mapTable[K, V, V2 any](
 		})
 	}
 	s := derive(t.b, n, set, rows, t.n.table.needOld)
+	n.table.versioned = t.n.table.versioned && s == nil
 	n.Bind = func(b *processor.Binding) (any, error) {
 		m, err := newMapping(b.Task)
 		if err != nil {
@@ -125,7 +126,7 @@ type mapper[K, V, V2 any] struct {
 }
 
 func (p *mapper[K, V, V2]) process(r processor.Record[K, processor.Change[V]]) error {
-	var c processor.Change[V2]
+	c := processor.Change[V2]{Outdated: r.Value.Outdated}
 	var err error
 	if c.New, c.HasNew, err = p.fn(r.Key, r.Value.New, r.Value.HasNew); err != nil {
 		return processor.Failed(p.node, processor.KindProcess, err)

@@ -5,11 +5,16 @@ import "github.com/millrace-streams/millrace/processor"
 // Topology is a checked declaration. It is immutable, and may be used by any number of applications and test drivers at
 // once; the processors' functions that it holds must allow it.
 type Topology struct {
-	specs []*processor.Spec
+	specs   []*processor.Spec
+	globals []*processor.GlobalSpec
 }
 
 // Specs returns the sub-topologies, each at the index of its ID. They are shared and must not be changed.
 func (t *Topology) Specs() []*processor.Spec { return t.specs }
+
+// Globals returns the global tables in the order of their declaration. They are shared and must not be changed. Their topics
+// are not among SourceTopics.
+func (t *Topology) Globals() []*processor.GlobalSpec { return t.globals }
 
 // SourceTopics returns the topics that are read, repartition topics included, in the order of sub-topologies and nodes.
 func (t *Topology) SourceTopics() []processor.Topic { return t.topics(processor.KindSource) }

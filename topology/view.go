@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"time"
+
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/store"
 )
@@ -11,6 +13,8 @@ type tableNode struct {
 	sendOld func(asker *node) bool // makes its changes tell the values before; nil: a table with a store, which can
 	keepOld bool                   // someone wants the values before
 	known   bool                   // someone looks up rows as the listeners know them
+	// versioned says that changes may be out of date, and that not even deletions of absent rows are left out.
+	versioned bool
 }
 
 // needOld makes the table send the values before. It returns false if it cannot, which is a mistake of the asker, unless
@@ -28,10 +32,25 @@ type view[K, V any] struct {
 	stores []store.Declaration // that hold the rows, or what they are computed of
 	tables []*node             // that maintain these stores
 	bind   func(task *processor.Task, known bool) (lookup[K, V], error)
+	// asOf, for versioned tables, gives rows as they were at a time, as far back as history.
+	asOf    func(task *processor.Task) (lookupAt[K, V], error)
+	history time.Duration
 }
 
 // lookup returns the row of a key.
 type lookup[K, V any] func(K) (row[V], error)
+
+// lookupAt returns the row of a key at a time.
+type lookupAt[K, V any] func(K, int64) (row[V], error)
+
+// at returns the lookup of a versioned table by time. That of any other table knows the newest rows only.
+func (v *view[K, V]) at(task *processor.Task) (lookupAt[K, V], error) {
+	if v.asOf != nil {
+		return v.asOf(task)
+	}
+	find, err := v.bind(task, false)
+	return func(k K, _ int64) (row[V], error) { return find(k) }, err
+}
 
 // viewOf returns the view of a table for a node, which it connects with the table's stores. If it is to read the rows as the
 // table's listeners know them, changes that are held back are not seen. A table without a view is a mistake.
@@ -70,26 +89,39 @@ func rowsView[K, V any](n *node, s *store.KeyValue[K, V]) *view[K, V] {
 
 // computed is the view of a table whose rows follow from those of another.
 func computed[K, V, V2 any](of *view[K, V], make func(*processor.Task) (func(K, row[V]) (row[V2], error), error)) *view[K, V2] {
-	return &view[K, V2]{
-		stores: of.stores, tables: of.tables,
-		bind: func(task *processor.Task, known bool) (lookup[K, V2], error) {
-			get, err := of.bind(task, known)
+	v := &view[K, V2]{stores: of.stores, tables: of.tables, history: of.history}
+	v.bind = func(task *processor.Task, known bool) (lookup[K, V2], error) {
+		find, err := of.bind(task, known)
+		if err != nil {
+			return nil, err
+		}
+		fn, err := make(task)
+		return func(k K) (out row[V2], err error) {
+			r, err := find(k)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
-			fn, err := make(task)
-			if err != nil {
-				return nil, err
-			}
-			return func(k K) (row[V2], error) {
-				r, err := get(k)
-				if err != nil {
-					return row[V2]{}, err
-				}
-				return fn(k, r)
-			}, nil
-		},
+			return fn(k, r)
+		}, err
 	}
+	if of.asOf == nil {
+		return v
+	}
+	v.asOf = func(task *processor.Task) (lookupAt[K, V2], error) {
+		find, err := of.asOf(task)
+		if err != nil {
+			return nil, err
+		}
+		fn, err := make(task)
+		return func(k K, at int64) (out row[V2], err error) {
+			r, err := find(k, at)
+			if err != nil {
+				return out, err
+			}
+			return fn(k, r)
+		}, err
+	}
+	return v
 }
 
 // reader looks up rows in buffers of its own, as the table may be at work meanwhile.

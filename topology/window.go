@@ -15,6 +15,7 @@ type Windowing interface {
 
 	check() error
 	grace() time.Duration
+	least() time.Duration // the shortest retention, as in Kafka Streams
 }
 
 // TimeWindows are windows of one size that begin at the multiples of their advance: [0, size), [advance, advance+size) and
@@ -46,6 +47,7 @@ func (w TimeWindows) Store() store.WindowOptions {
 }
 
 func (w TimeWindows) grace() time.Duration { return w.after }
+func (w TimeWindows) least() time.Duration { return w.size + w.after }
 
 func (w TimeWindows) check() error {
 	switch {
@@ -76,6 +78,7 @@ func (w SlidingWindows) Store() store.WindowOptions {
 }
 
 func (w SlidingWindows) grace() time.Duration { return w.after }
+func (w SlidingWindows) least() time.Duration { return 2*w.difference + w.after }
 
 func (w SlidingWindows) check() error {
 	if w.difference < time.Millisecond {
@@ -99,6 +102,8 @@ func (w SessionWindows) Store() store.SessionOptions {
 	return store.SessionOptions{Retention: w.gap + w.after + time.Millisecond}
 }
 
+func (w SessionWindows) least() time.Duration { return w.gap + w.after }
+
 func (w SessionWindows) check() error {
 	if w.gap < 0 {
 		return fmt.Errorf("the session gap is %v, it must not be negative", w.gap)
@@ -119,11 +124,25 @@ func checkWindowStore(size, retention time.Duration, duplicates bool, need store
 	if size != need.Size {
 		errs = append(errs, fmt.Errorf("its window size is %v, the windows' is %v", size, need.Size))
 	}
-	if retention < need.Retention {
-		errs = append(errs, fmt.Errorf("its retention is %v, these windows need %v", retention, need.Retention))
-	}
+	errs = append(errs, checkRetention(retention, need.Retention))
 	if duplicates != need.RetainDuplicates {
 		errs = append(errs, fmt.Errorf("it must be declared with RetainDuplicates %v", need.RetainDuplicates))
 	}
 	return errors.Join(errs...)
+}
+
+func checkRetention(retention, need time.Duration) error {
+	if retention < need {
+		return fmt.Errorf("its retention is %v, %v is needed", retention, need)
+	}
+	return nil
+}
+
+// retention returns what a store must retain at the least. Without EmitOnClose the default may be undercut by as much as Kafka
+// Streams' does; results that are to come must not get lost.
+func (c closing) retention(least, standard time.Duration) time.Duration {
+	if c.onClose {
+		return standard
+	}
+	return least
 }

@@ -80,7 +80,7 @@ func windowTable[K, A any](b *Builder, n *node, s *store.Window[K, A], w Windowi
 	n.need(b, w != nil, "the windows")
 	if w != nil {
 		b.inWindows(n, set, w.grace(), w.check())
-		keepWindows(b, n, s, w)
+		keepWindows(b, n, s, w, set.closing)
 	}
 	n.table.view = windowsView(n, s)
 }

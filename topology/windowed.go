@@ -125,12 +125,14 @@ func (c closing) check(b *Builder, n *node, closes bool, needs string) {
 	}
 }
 
-// keep connects a node to the window store that it maintains.
-func keepWindows[K, A any](b *Builder, n *node, s *store.Window[K, A], w Windowing) {
+// keepWindows connects a node to the window store that it maintains.
+func keepWindows[K, A any](b *Builder, n *node, s *store.Window[K, A], w Windowing, c closing) {
 	if s != nil {
 		n.need(b, s.KeySerde() != nil, fmt.Sprintf("the key serde of store %q", s.Name()))
 		n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
-		if err := checkWindowStore(s.Size(), s.Retention(), s.RetainDuplicates(), w.Store()); err != nil {
+		need := w.Store()
+		need.Retention = c.retention(w.least(), need.Retention)
+		if err := checkWindowStore(s.Size(), s.Retention(), s.RetainDuplicates(), need); err != nil {
 			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}
