@@ -99,6 +99,14 @@ func (a *App) connect(ctx context.Context, processID string) (*kafka.Cluster, er
 func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology.Layout) error {
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	globals, followed, err := a.globals(serving, cluster, layout, stop)
+	if err != nil {
+		return unlessEnded(ctx, fmt.Errorf("millrace: %w", err))
+	}
+	defer func() {
+		stop(nil)
+		followed()
+	}()
 	ports, err := cluster.Start(serving, taskInfos(layout))
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
@@ -117,10 +125,14 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 				}
 				ended <- err
 			}()
-			err = a.runWorker(hard, layout, port)
+			err = a.runWorker(hard, a.workerConfig(layout, globals), port)
 		}()
 	}
-	if err := collect(hard, ended, len(ports)); err != nil {
+	err = collect(hard, ended, len(ports))
+	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
+		err = cause
+	}
+	if err != nil {
 		return fmt.Errorf("millrace: stopped: %w", err)
 	}
 	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
@@ -151,8 +163,8 @@ func collect(hard context.Context, ended <-chan error, workers int) error {
 }
 
 // runWorker runs a worker to its end, and lets go of what it holds however that comes.
-func (a *App) runWorker(ctx context.Context, layout *topology.Layout, port runtime.Port) error {
-	worker := runtime.NewWorker(a.workerConfig(layout), port)
+func (a *App) runWorker(ctx context.Context, cfg runtime.Config, port runtime.Port) error {
+	worker := runtime.NewWorker(cfg, port)
 	defer func() {
 		worker.Crash() // nothing is left to drop after an orderly end
 		if c, ok := port.(io.Closer); ok {
@@ -233,6 +245,9 @@ func (a *App) topics() []string {
 	var names []string
 	for _, t := range append(a.topo.SourceTopics(), a.topo.SinkTopics()...) {
 		names = append(names, t.Physical(a.cfg.ApplicationID))
+	}
+	for _, g := range a.topo.Globals() {
+		names = append(names, g.Topic.Physical(a.cfg.ApplicationID))
 	}
 	for _, spec := range a.topo.Specs() {
 		for _, s := range spec.Stores {
