@@ -29,7 +29,7 @@ type Entry struct {
 	// entry, survives further writes of the key, and is undone by Rollback.
 	Aux int32
 
-	echo   bool   // the newest version of the key has to be mirrored again behind this one
+	echo   bool   // a version put out of order: the newest one has to be mirrored behind it
 	step   uint64 // the step of the owning set that last saved or made the entry
 	place  int    // in the order of the owning set
 	inline [inlineSize]byte

@@ -71,7 +71,6 @@ type Mirrored struct {
 // Mirror calls fn for each record that the set has for the changelog, in their
 // order there, until fn returns false.
 func (w *WriteSet) Mirror(fn func(Mirrored) bool) {
-	var echoes []*Entry
 	for _, e := range w.order {
 		if e.Local {
 			continue
@@ -79,12 +78,10 @@ func (w *WriteSet) Mirror(fn func(Mirrored) bool) {
 		if !fn(w.mirrored(e)) {
 			return
 		}
-		if e.echo {
-			echoes = append(echoes, e)
+		if !e.echo {
+			continue
 		}
-	}
-	for _, e := range echoes {
-		if newest := newestVersion(w, e); newest != nil && !fn(w.mirrored(newest)) {
+		if newest := newestVersion(w, e); newest != nil && newest.place < e.place && !fn(w.mirrored(newest)) {
 			return
 		}
 	}

@@ -139,7 +139,8 @@ func (v *WindowView[K, V]) ReverseFetchKeys(kFrom, kTo K, from, to int64, fn fun
 }
 
 // FetchAll calls fn for the windows of all keys that begin in [from, to], both
-// included, by ascending start, those of one start in the order of keys.
+// included, by ascending start, those of one start in the order of their keys'
+// bytes, with RetainDuplicates of key ‖ number.
 func (v *WindowView[K, V]) FetchAll(from, to int64, fn func(Row[K, V]) bool) error {
 	return v.byTime(from, to, false, true, fn)
 }

@@ -48,6 +48,7 @@ func Run(t *testing.T, opener store.Opener, f Features) {
 		{"Reopen", testReopen},
 		{"RemoveAndSetAside", testRemove},
 		{"Random", testRandom},
+		{"Layouts", testLayouts},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
