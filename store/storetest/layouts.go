@@ -13,6 +13,12 @@ import (
 
 // kind is a kind of store: its view, and a simple model of it beside.
 type kind interface {
+	view
+	model
+}
+
+// view is the store's side of a kind.
+type view interface {
 	declaration() store.Declaration
 	// open makes the view anew; the model stays.
 	open(src store.Source) error
@@ -20,8 +26,13 @@ type kind interface {
 	write(r *rig)
 	// read compares a random read.
 	read(r *rig)
-	// contents is all that the view shows; want is the same of the model.
+	// contents is all that the view shows.
 	contents() ([]string, error)
+}
+
+// model is what a store of the kind should be.
+type model interface {
+	// want is what contents should be.
 	want() []string
 	// wantCompacted is want after a restore from a log of which compaction has
 	// left the last record of each key.
