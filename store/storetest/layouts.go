@@ -14,7 +14,7 @@ import (
 // kind is a kind of store: its view, and a simple model of it beside.
 type kind interface {
 	view
-	model
+	expectation
 }
 
 // view is the store's side of a kind.
@@ -30,8 +30,8 @@ type view interface {
 	contents() ([]string, error)
 }
 
-// model is what a store of the kind should be.
-type model interface {
+// expectation is what a store of the kind should be: its model.
+type expectation interface {
 	// want is what contents should be.
 	want() []string
 	// wantCompacted is want after a restore from a log of which compaction has
