@@ -1,11 +1,14 @@
 package changelog_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
+	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/store/memory"
 )
@@ -268,5 +271,77 @@ func TestStandbyBecomesActive(t *testing.T) {
 	add(t, r, 12, put("a", "2", 10))
 	if !r.Done() {
 		t.Fatal("not done")
+	}
+}
+
+// Field report 24: a restore brings back the time index with the windows, and
+// keeps no more of them than the store would.
+func TestFieldReport24RestoreOfWindows(t *testing.T) {
+	t.Parallel()
+	d := store.NewWindow("s", serde.String, serde.String, store.WindowOptions{Size: 10 * time.Millisecond, Retention: 30 * time.Millisecond})
+	key := func(start int64) []byte {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64([]byte("k"), uint64(start)), 0)
+	}
+	var records []changelog.Record
+	for i := range int64(1000) {
+		records = append(records, changelog.Record{Key: key(i * 10), Value: []byte("v"), Timestamp: i, Offset: i})
+	}
+	l := store.LayersOf(d, memory.New())
+	r := changelog.NewRestorer(l, 1000, 0)
+	for !r.Done() {
+		next := min(r.Position()+300, 1000)
+		if err := r.Add(records[r.Position():next], next); err != nil {
+			t.Fatal(err)
+		}
+		flushAll(t, l)
+	}
+	pairs, err := l.Backend().Scan(nil, store.Range{}, 100)
+	if err != nil || len(pairs) != 7 { // three windows, their places in the index, the clock
+		t.Fatalf("%d rows are left, %v", len(pairs), err)
+	}
+	err = changelog.NewRestorer(store.LayersOf(d, memory.New()), 1, 0).Add([]changelog.Record{put("plain", "v", 0)}, 1)
+	if !errors.Is(err, store.ErrForeignRecord) {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordsLeaveOutLocalEntries(t *testing.T) {
+	t.Parallel()
+	d := store.NewWindow("s", serde.String, serde.String, store.WindowOptions{Size: time.Millisecond})
+	src := windowSource{store.LayersOf(d, memory.New())}
+	v, err := d.View(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := v.Put("k", "v", 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := src.l.Prepare()
+	got := changelog.AppendRecords(nil, w)
+	if len(got) != 1 || string(got[0].Key) != "k\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00" || changelog.Count(w) < 1 {
+		t.Fatalf("%v", got)
+	}
+	for range changelog.Records(w) {
+		break // a consumer may stop
+	}
+}
+
+type windowSource struct{ l *store.Layered }
+
+func (s windowSource) Layered(string) (*store.Layered, error) { return s.l, nil }
+func (s windowSource) RecordTime() int64                      { return 0 }
+
+func flushAll(t *testing.T, l *store.Layered) {
+	t.Helper()
+	batch, ok := l.BeginFlush()
+	if !ok {
+		return
+	}
+	err := l.Backend().Apply(batch)
+	l.EndFlush(err)
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -32,10 +32,44 @@
 // on another one. The package starts no goroutine, reads no clock and opens no
 // file; backends do, in the packages store/memory and store/bolt.
 //
-// # Keys and values
+// # Kinds
 //
-// Keys order by their bytes. The empty key and the empty value are ordinary; a
-// nil key is refused with [ErrNilKey], a nil value means delete. Keys are at
-// most [MaxKeySize] bytes on every backend. Headers travel to the changelog
-// only: backends keep key, value and timestamp.
+// A declaration says what kind of store it is; its View gives typed access:
+//
+//	KeyValue    a value per key; WithTTL makes rows expire by event time
+//	Window      a value, or several, per key and start of a window
+//	Session     a value per key and session
+//	Versioned   the versions of a value per key, and what was valid when
+//	ValueState, MapState, ListState   Flink's handles, for the key at hand
+//
+// There are no other backends and no wrappers for them: each kind is a [Layout]
+// of keys over the same write sets. What the changelog holds is byte for byte
+// what Kafka Streams' stores of the kind write.
+//
+// What a store shows is decided on reading, exactly and on every backend alike:
+// a window whose start is at most the store's time - retention is not there,
+// whether or not it was removed yet. The store's time is the highest it was ever
+// given in a put; rows with a TTL go by the stream time that [Layered.Advance]
+// tells. [Layered.Expire], called by the task before each commit, removes what is
+// not shown any more.
+//
+// # Keys and values: order, nil and empty
+//
+// This holds for every kind of store and every backend:
+//
+//   - Keys order by their bytes, as the serde writes them. Ranges and scans go by
+//     that order. Go's order of strings is kept; signed integers need
+//     serde.OrderedInt64, since Java's encoding puts negative ones above positive
+//     ones.
+//   - The empty key and the empty value are ordinary, and remain what they are
+//     through commit, flush and restore.
+//   - A nil key, that is a nil []byte or a nil pointer as K, is refused with
+//     [ErrNilKey].
+//   - A nil value, a nil []byte or a nil pointer as V, means delete. No read and
+//     no scan gives one. An empty []byte is not nil.
+//   - Keys are at most [MaxKeySize] bytes on every backend, with what the kind
+//     adds.
+//   - Headers travel to the changelog only: backends keep key, value and
+//     timestamp.
+//   - Scans are live: see [Layered.Scan] for what fn may do.
 package store

@@ -3,8 +3,10 @@ package topology_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/topology"
 )
@@ -53,11 +55,30 @@ func everything(b *topology.Builder) {
 	topology.To(topology.Process(topology.From(b, in3), "lookup", newForward, shared...), out2, topology.Named("result"))
 }
 
+// tables uses each operator of tables once.
+func tables(b *topology.Builder) {
+	s, l, r := topology.From(b, in), left(b), right(b)
+	open := topology.FilterTable(l, yes)
+	mapped := topology.MapTableValues(open, keyed, topology.Materialized(texts))
+	topology.TransformTable(topology.FilterNotTable(mapped, yes), newTransformer, topology.WithStores(counts))
+	both := topology.OuterJoinTables(mapped, r, outerPlus)
+	topology.ReduceTable(topology.GroupTableBy(both, grouping, func(_, v string) (string, string) { return v, v }), plus, minus, users)
+	topology.To(topology.Changes(topology.JoinForeign(l, r, byFirst, first, plus, derived)), out)
+	topology.To(topology.LeftJoinTable(s, both, leftKeyed), out2)
+	topology.To(topology.JoinGlobal(s, topology.GlobalTable(b, in3, store.NewKeyValue("all", serde.String, serde.String)), second, leftKeyed3,
+		topology.Named("everywhere")), out2, topology.Named("second-sink"))
+	parts := topology.Cogroup(topology.GroupByKey(s), func(_, v, row string) string { return row + v })
+	topology.AggregateCogrouped(parts.And(topology.Cogroup(topology.GroupByKey(topology.From(b, in2)), func(_, v, row string) string { return v + row })),
+		func() string { return "" }, store.NewKeyValue("cogrouped", serde.String, serde.String))
+	topology.Deduplicate(topology.KeyUnchanged(topology.SelectKey(s, key)), seenIDs, key, time.Hour)
+}
+
 func TestDescription(t *testing.T) {
 	t.Parallel()
 	for name, declare := range map[string]func(*topology.Builder){
 		"wordcount":  func(b *topology.Builder) { wordCount(b) },
 		"everything": everything,
+		"tables":     tables,
 	} {
 		b := topology.NewBuilder()
 		declare(b)

@@ -44,13 +44,34 @@
 //     exception is [WithPartitioner], whose function must place every record and gets zero values for nulls.
 //   - A function that takes a key gets the zero key when there is none. MapValues, Filter, Peek, Split, FlatMapValues,
 //     [Merge] and [Through] keep the key null; To writes a null key.
-//   - Operators that need a key (Count, Reduce, Aggregate, Table) skip a record without one, as the application's
-//     processor.ErrorPolicy says, and it is counted.
+//   - Operators that need a key (Count, Reduce, Aggregate, Table, [JoinTable]) skip a record without one, as the application's
+//     processor.ErrorPolicy says, and it is counted. [LeftJoinTable] joins it with nothing.
+//   - A nil pointer or nil byte slice that a function of a table returns (as of [MapTableValues], [AggregateTable] or a join
+//     of tables) is no value: the row is deleted. In [GroupTableBy] it puts the row into no group.
 //
 // # Changes of tables
 //
 // A table forwards the change of a row once per commit, with the row's newest value, as Kafka Streams' cache does. With
-// [CachingDisabled], or when the task asks for it (processor.Options.EveryUpdate), it forwards each update at once.
+// [CachingDisabled], or when the task asks for it (processor.Options.EveryUpdate), it forwards each update at once, even the
+// deletion of a row that it has not.
+//
+// # Tables of tables
+//
+// [FilterTable], [MapTableValues], [TransformTable] and the joins of tables compute their rows from those of other tables,
+// again whenever they are looked up, unless [Materialized] gives them a store. Whoever must know the value before a change,
+// such as an aggregation of a grouped table, makes the tables above tell it. The result of [JoinForeign] cannot tell it
+// without a store.
+//
+// A join of tables sees changes that are held back when they are forwarded, not before, so that every change of a joined
+// table begins where the last one has ended, and sums over it are right.
+//
+// # Partitions
+//
+// What meets in a store or a join must be partitioned alike: [Topology.Layout] refuses topics with different counts, and
+// operators that need the key refuse a stream whose key may have changed since its topic, until [Through] has moved its
+// records, or [KeyUnchanged] says that there is no need. That two topics of one count are partitioned by the same function is
+// not checked: mind it where a producer chooses partitions itself. [JoinForeign] works across counts and functions
+// ([ForeignKey.PartitionedBy]), [JoinGlobal] needs no partitioning at all.
 //
 // # Sub-topologies
 //

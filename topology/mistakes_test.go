@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
@@ -68,6 +69,60 @@ func mistakesInSharing(b *topology.Builder) {
 	topology.MergeAs("both", s, other) // want `belong to different builders`
 }
 
+func mistakesInTables(b *topology.Builder) {
+	t := left(b)
+	rekeyed := topology.SelectKey(topology.From(b, in2), func(k, v string) string { return v })
+	topology.FilterTable(t, nil)                                                                                            // want `node "in.table.filter": the function is nil`
+	topology.FilterNotTable(t, nil)                                                                                         // want `is nil`
+	topology.MapTableValues[string, string, string](t, nil)                                                                 // want `is nil`
+	topology.TransformTable[string, string, string](t, nil)                                                                 // want `the transformer's function is nil`
+	topology.ChangesBy[string, string, string](t, nil)                                                                      // want `is nil`
+	topology.FilterTable(t, yes, topology.Named("f"), topology.WithStores(texts))                                           // want `WithStores is for TransformTable only`
+	topology.MapTableValues(t, keyed, topology.Named("m"), topology.Materialized(counts))                                   // want `Materialized: the store is a \*store.KeyValue\[string,int64\], not a \*store.KeyValue\[string,string\]`
+	topology.FilterTable(t, yes, topology.Named("gg"), topology.Materialized(lefts))                                        // want `store "st-in" is already maintained by the node "in.table"`
+	topology.ToTable(rekeyed, texts)                                                                                        // want `the key of "in2.selectkey" may have changed: use Through, or KeyUnchanged, before it`
+	topology.VersionedTable(b, in3, store.NewVersioned("v", serde.String, serde.String, -1))                                // want `history`
+	topology.GroupTableBy[string, string, string, string](t, grouping, nil)                                                 // want `is nil`
+	groups := topology.GroupTableBy(t, rekey, func(k, v string) (string, string) { return v, k }, topology.Named("groups")) // @groups
+	topology.GroupTableBy(t, rekey, func(k, v string) (string, string) { return k, v }, topology.Named("again"))            // want `the repartition topic "rekey" is already used at .*:@groups`
+	topology.ReduceTable(groups, nil, minus, users)                                                                         // want `the adder is nil`
+	topology.AggregateTable(groups, nil, nil, nil, jsonRows)                                                                // want `the initial value's function is nil` `the adder is nil` `the subtractor is nil`
+	topology.CountTable(groups, counts)                                                                                     // fine
+	topology.CountTable(groups, counts, named("twice"))                                                                     // want `store "counts" is already maintained`
+	one := topology.Cogroup(topology.GroupByKey(topology.From(b, in)), func(_, _, row string) string { return row })
+	topology.AggregateCogrouped(one.And(one), func() string { return "" }, store.NewKeyValue("co", serde.String, serde.String), named("co")) // want `the stream "in" is cogrouped with itself` `node "co.of.in": the node at .* has the same name`
+	topology.Deduplicate(topology.From(b, in), seenIDs, keyOf, 0)                                                                            // want `the span is 0s, it must be a millisecond or more`
+}
+
+func keyOf(k, _ string) string { return k }
+
+func mistakesInJoins(b *topology.Builder) {
+	s, l, r := topology.From(b, in), left(b), right(b)
+	rekeyed := topology.SelectKey(s, func(k, v string) string { return v })
+	topology.JoinTable(rekeyed, l, func(_, _, _ string) string { return "" }) // want `node "in.selectkey.join": the key of "in.selectkey" may have changed: use Through, or KeyUnchanged, before it`
+	topology.JoinTable[string, string, string, string](s, l, nil)             // want `node "in.join": the function is nil`
+	grace := topology.WithGrace(time.Second, delays)
+	topology.LeftJoinTable(s, l, leftKeyed, topology.Named("graceful"), grace) // want `WithGrace: the table is not a versioned one`
+	versions := topology.VersionedTable(b, in3, prices)
+	topology.LeftJoinTable(s, versions, leftKeyed, topology.Named("long"), topology.WithGrace(time.Second, topology.NewJoinBuffer("long-buffer", serde.String, serde.String))) // want `the grace of 1s is longer than the table's history of 50ms`
+	topology.LeftJoinTable(s, versions, leftKeyed, topology.Named("odd"), topology.WithGrace(0, topology.NewJoinBuffer("odd-buffer", serde.String, serde.Int64)))              // want `WithGrace: the buffer is a`
+	topology.JoinTables[string, string, string, string](l, r, nil, topology.Named("tables"))                                                                                   // want `node "tables": the function is nil`
+	other := topology.Table(topology.NewBuilder(), out2, users)
+	topology.JoinTables(l, other, plus, topology.Named("strangers"))        // want `the joined tables belong to different builders`
+	topology.JoinForeign(l, r, byFirst, nil, plus, topology.Named("nokey")) // want `node "nokey.subscribe": the foreign key's function is nil`
+	second := topology.NewForeignKey("second", lefts, rights)
+	unkept := topology.JoinForeign(l, r, second, first, plus, topology.Named("unkept"))              // @unkept
+	topology.JoinForeign(l, r, second, first, plus, topology.Named("reused"))                        // want `the repartition topic "second-subscription-registration" is already used at .*:@unkept` `the repartition topic "second-subscription-response" is already used` `store "second-subscription-store" is already maintained by the node "unkept.subscriptions"`
+	topology.ChangesWithOld(unkept)                                                                  // want `the values before a change are wanted of "unkept": give that join a store with topology.Materialized`
+	topology.JoinTable(s, unkept, func(_, _, _ string) string { return "" }, topology.Named("read")) // want `the rows of "unkept" are read here but kept nowhere: give it a store with topology.Materialized`
+	bad := topology.NewForeignKey("b/d", lefts, rights)
+	topology.JoinForeign(l, r, bad, first, plus, topology.Named("badly")) // want `repartition topic "b/d-subscription-registration": only a-z` `repartition topic "b/d-subscription-response": only a-z` `store "b/d-subscription-store": only a-z`
+	topology.GlobalTable(b, out, lefts)                                   // want `store "st-in" is already maintained by the node "in.table"`
+	global := topology.GlobalTable(b, out, texts)
+	topology.JoinGlobal[string, string, string, string, string](s, global, nil, nil, topology.Named("global")) // want `the join's function is nil` `the key's function is nil`
+	topology.Process(s, "reader", newForward, texts)                                                           // want `store "texts" is that of the global table at`
+}
+
 func noMistakeInSharing(b *topology.Builder) {
 	s := topology.From(b, in)
 	topology.Process(s, "one", newForward, store.NewKeyValue("mine", serde.String, serde.String))
@@ -92,7 +147,7 @@ func named(name string) topology.TableOption { return topology.Named(name) }
 func TestEveryMistakeIsReportedWithItsLine(t *testing.T) {
 	t.Parallel()
 	want := wants(t)
-	for _, declare := range []func(*topology.Builder){mistakesInNames, mistakesInFunctions, mistakesInSharing, mistakeOfLoop} {
+	for _, declare := range []func(*topology.Builder){mistakesInNames, mistakesInFunctions, mistakesInSharing, mistakeOfLoop, mistakesInTables, mistakesInJoins} {
 		b := topology.NewBuilder()
 		declare(b)
 		_, err := b.Build()

@@ -24,3 +24,13 @@ func TestFieldReport46(t *testing.T) {
 	t.Parallel()
 	storetest.FieldReport46(t, fast)
 }
+
+func TestFieldReport24(t *testing.T) {
+	t.Parallel()
+	storetest.FieldReport24(t, fast)
+}
+
+func TestFieldReport50(t *testing.T) {
+	t.Parallel()
+	storetest.FieldReport50(t, fast)
+}

@@ -21,3 +21,13 @@ func TestFieldReport46(t *testing.T) {
 	t.Parallel()
 	storetest.FieldReport46(t, memory.Opener{})
 }
+
+func TestFieldReport24(t *testing.T) {
+	t.Parallel()
+	storetest.FieldReport24(t, memory.Opener{})
+}
+
+func TestFieldReport50(t *testing.T) {
+	t.Parallel()
+	storetest.FieldReport50(t, memory.Opener{})
+}

@@ -13,12 +13,6 @@ import (
 
 // kind is a kind of store: its view, and a simple model of it beside.
 type kind interface {
-	view
-	expectation
-}
-
-// view is the store's side of a kind.
-type view interface {
 	declaration() store.Declaration
 	// open makes the view anew; the model stays.
 	open(src store.Source) error
@@ -28,11 +22,12 @@ type view interface {
 	read(r *rig)
 	// contents is all that the view shows.
 	contents() ([]string, error)
+	modelled
 }
 
-// expectation is what a store of the kind should be: its model.
-type expectation interface {
-	// want is what contents should be.
+// modelled is what a kind's model knows.
+type modelled interface {
+	// want is what contents are to be.
 	want() []string
 	// wantCompacted is want after a restore from a log of which compaction has
 	// left the last record of each key.

@@ -56,6 +56,9 @@ func Run(t *testing.T, opener store.Opener, f Features) {
 			test.run(t, opener, f)
 		})
 	}
+	t.Run("FieldReport24", func(t *testing.T) { t.Parallel(); FieldReport24(t, opener) })
+	t.Run("FieldReport44Windows", func(t *testing.T) { t.Parallel(); FieldReport44Windows(t, opener) })
+	t.Run("FieldReport50", func(t *testing.T) { t.Parallel(); FieldReport50(t, opener) })
 	t.Run("FieldReport44", func(t *testing.T) { t.Parallel(); FieldReport44(t, opener) })
 	t.Run("FieldReport46", func(t *testing.T) { t.Parallel(); FieldReport46(t, opener) })
 }
