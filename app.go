@@ -60,17 +60,25 @@ func (a *App) run(ctx context.Context) (err error) {
 
 	cluster, err := a.connect(ctx, dir.ProcessID)
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
 
 	layout, err := a.layout(ctx, cluster)
 	if err != nil {
-		return fmt.Errorf("millrace: %w", err)
+		return unlessEnded(ctx, fmt.Errorf("millrace: %w", err))
 	}
 	a.running(cluster, layout)
 	defer a.running(nil, nil)
 	return a.work(ctx, cluster, layout)
+}
+
+// unlessEnded returns the error of a start, nil if the start was called off.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // connectTimeout bounds the wait for a first broker to answer.
@@ -91,6 +99,14 @@ func (a *App) connect(ctx context.Context, processID string) (*kafka.Cluster, er
 func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology.Layout) error {
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	globals, followed, err := a.globals(serving, cluster, layout, stop)
+	if err != nil {
+		return unlessEnded(ctx, fmt.Errorf("millrace: %w", err))
+	}
+	defer func() {
+		stop(nil)
+		followed()
+	}()
 	ports, err := cluster.Start(serving, taskInfos(layout))
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
@@ -99,30 +115,56 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	defer abandon()
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	errs := make([]error, len(ports))
-	var workers sync.WaitGroup
-	for i, port := range ports {
-		workers.Go(func() {
-			errs[i] = errExited // what is left if a user's function ends the goroutine
+	ended := make(chan error, len(ports))
+	for _, port := range ports {
+		go func() {
+			err := errExited // what is left if a user's function ends the goroutine
 			defer func() {
-				if errs[i] != nil {
-					stop(errs[i])
+				if err != nil {
+					stop(err)
 				}
+				ended <- err
 			}()
-			errs[i] = a.runWorker(hard, layout, port)
-		})
+			err = a.runWorker(hard, a.workerConfig(layout, globals), port)
+		}()
 	}
-	workers.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err = collect(hard, ended, len(ports))
+	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
+		err = cause
+	}
+	if err != nil {
 		return fmt.Errorf("millrace: stopped: %w", err)
 	}
 	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
 	return nil
 }
 
+// hungAfter is how long a worker may take to notice that it is to drop everything.
+const hungAfter = 5 * time.Second
+
+// errHung is why Run returns though a worker does not.
+var errHung = errors.New("millrace: a user's function does not return; its goroutine is left behind")
+
+// collect waits for the workers, for those that are told to drop everything not much longer.
+func collect(hard context.Context, ended <-chan error, workers int) error {
+	var errs []error
+	told, late := hard.Done(), (<-chan time.Time)(nil)
+	for len(errs) < workers {
+		select {
+		case err := <-ended:
+			errs = append(errs, err)
+		case <-told:
+			told, late = nil, time.After(hungAfter)
+		case <-late:
+			return errors.Join(append(errs, errHung)...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // runWorker runs a worker to its end, and lets go of what it holds however that comes.
-func (a *App) runWorker(ctx context.Context, layout *topology.Layout, port runtime.Port) error {
-	worker := runtime.NewWorker(a.workerConfig(layout), port)
+func (a *App) runWorker(ctx context.Context, cfg runtime.Config, port runtime.Port) error {
+	worker := runtime.NewWorker(cfg, port)
 	defer func() {
 		worker.Crash() // nothing is left to drop after an orderly end
 		if c, ok := port.(io.Closer); ok {
@@ -176,7 +218,12 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	if err := cluster.CreateTopics(ctx, create); err != nil {
 		return nil, err
 	}
-	return layout, cluster.CheckChangelogs(existingChangelogs(layout, counts))
+	if old := existingChangelogs(layout, counts); len(old) > 0 {
+		if err := cluster.CheckChangelogs(old); err != nil { // the right to ask is not needed for anything else
+			a.cfg.Logger.Warn("the settings of the changelogs cannot be checked", "error", err)
+		}
+	}
+	return layout, nil
 }
 
 // existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
@@ -198,6 +245,9 @@ func (a *App) topics() []string {
 	var names []string
 	for _, t := range append(a.topo.SourceTopics(), a.topo.SinkTopics()...) {
 		names = append(names, t.Physical(a.cfg.ApplicationID))
+	}
+	for _, g := range a.topo.Globals() {
+		names = append(names, g.Topic.Physical(a.cfg.ApplicationID))
 	}
 	for _, spec := range a.topo.Specs() {
 		for _, s := range spec.Stores {

@@ -82,8 +82,8 @@ type Config struct {
 	// Compression of produced batches: "none" (the default), "lz4", "zstd", "snappy" or "gzip".
 	Compression string
 
-	// MaxRecordBytes bounds key, value and headers of a record that is written to a topic or a changelog; default 1,000,000,
-	// below the broker's default message.max.bytes. A larger one is an error of the record in work, to be treated as Errors
+	// MaxRecordBytes bounds key, value and headers of a record that is written to a topic or a changelog; default 1 MiB, like
+	// the Java producer's max.request.size and about the broker's default message.max.bytes. A larger one is an error of the record in work, to be treated as Errors
 	// says, while one that the broker refuses stops the application. Topics with a higher max.message.bytes allow for more.
 	MaxRecordBytes int
 	// StagedBytes bounds, for each worker, what is written but not committed; default 32 MiB. The double can be held
@@ -124,7 +124,7 @@ func (c Config) withDefaults() Config {
 	set(&c.TransactionTimeout, 10*time.Second)
 	set(&c.ShutdownTimeout, 30*time.Second)
 	set(&c.Compression, "none")
-	set(&c.MaxRecordBytes, 1_000_000)
+	set(&c.MaxRecordBytes, 1<<20)
 	set(&c.StagedBytes, 32<<20)
 	set(&c.FlushBytes, 32<<20)
 	set(&c.FlushInterval, 10*time.Second)

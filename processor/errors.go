@@ -111,7 +111,18 @@ const (
 	SendDeadLetter        // write it, as it was fetched, to the dead-letter topic, with headers that say why
 )
 
-// ErrorPolicy says, for the whole application, what happens to bad records. The zero value fails on all but null keys.
+// String names the action.
+func (a Action) String() string {
+	names := [...]string{Default: "default", Fail: "fail", Skip: "skip", SendDeadLetter: "dead letter"}
+	if int(a) < len(names) {
+		return names[a]
+	}
+	return fmt.Sprintf("Action(%d)", a)
+}
+
+// ErrorPolicy says, for the whole application, what happens to bad records. The zero value fails on all but null keys. What
+// fails below a table that holds changes back until the commit, or in a punctuation, has no record to send to the
+// dead-letter topic: it is skipped and counted under SendDeadLetter.
 type ErrorPolicy struct {
 	Decode, NullKey, Timestamp, Process Action
 	// DeadLetterTopic must exist, and is needed when any action is SendDeadLetter.

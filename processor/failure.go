@@ -3,6 +3,7 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Header names of dead-letter records, as Kafka Streams writes them, and one for the node.
@@ -55,10 +56,7 @@ func (t *Task) settle(e *RecordError, kind ErrorKind) error {
 	case action == Fail:
 		return e
 	case action == SendDeadLetter && t.record != nil:
-		if err := t.deadLetter(e); err != nil {
-			e.Err = errors.Join(e.Err, fmt.Errorf("the dead letter: %w", err))
-			return e
-		}
+		t.deadLetter(e)
 		t.Counters.DeadLettered++
 	default: // there is no record to send when a punctuation failed
 		action = Skip
@@ -70,12 +68,13 @@ func (t *Task) settle(e *RecordError, kind ErrorKind) error {
 	return nil
 }
 
-// deadLetter writes the record as it was fetched. It keeps key and so partitioning, timestamp and headers.
-func (t *Task) deadLetter(e *RecordError) error {
+// deadLetter writes the record as it was fetched. It keeps key and so partitioning, timestamp and headers. Whether the
+// topic takes a record of its size is for the broker to say.
+func (t *Task) deadLetter(e *RecordError) {
 	topic := t.opt.Policy.DeadLetterTopic
 	headers := t.record.Headers
 	for _, h := range []Header{
-		{Key: HeaderException, Value: fmt.Appendf(nil, "%T", e.Err)},
+		{Key: HeaderException, Value: []byte(typeName(e.Err))},
 		{Key: HeaderMessage, Value: []byte(e.Err.Error())},
 		{Key: HeaderTopic, Value: []byte(e.Topic)},
 		{Key: HeaderPartition, Value: fmt.Append(nil, e.Partition)},
@@ -84,8 +83,20 @@ func (t *Task) deadLetter(e *RecordError) error {
 	} {
 		headers = WithHeader(headers, h.Key, h.Value)
 	}
-	return t.Out.Add(Output{
+	t.Out.add(Output{
 		Topic: topic, Partition: t.Out.Partition(t.record.Key, t.opt.Partitions(topic)),
 		Key: t.record.Key, Value: t.record.Value, Timestamp: max(t.record.Timestamp, 0), Headers: headers,
 	})
+}
+
+// typeName returns the type of an error, past those that only wrap another.
+func typeName(err error) string {
+	for {
+		name := fmt.Sprintf("%T", err)
+		inner := errors.Unwrap(err)
+		if inner == nil || !strings.HasPrefix(name, "*fmt.") {
+			return name
+		}
+		err = inner
+	}
 }

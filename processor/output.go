@@ -47,9 +47,13 @@ func (o *Outputs) Add(out Output) error {
 	if size := out.size(); o.limit > 0 && size > o.limit {
 		return &TooLargeError{Topic: out.Topic, Size: size, Limit: o.limit}
 	}
+	o.add(out)
+	return nil
+}
+
+func (o *Outputs) add(out Output) {
 	o.records = append(o.records, out)
 	o.bytes += len(out.Key) + len(out.Value) + recordOverhead
-	return nil
 }
 
 // size is the record's part of a batch, but for a few bytes.

@@ -254,7 +254,7 @@ func TestFieldReport55DeadLetterKeepsTheOriginal(t *testing.T) {
 		got[h.Key] = string(h.Value)
 	}
 	for key, want := range map[string]string{"h": "1", "g": "2", processor.HeaderTopic: "in-a", processor.HeaderPartition: "0",
-		processor.HeaderOffset: "42", processor.HeaderMessage: "no luck", processor.HeaderNode: "user"} {
+		processor.HeaderOffset: "42", processor.HeaderMessage: "no luck", processor.HeaderException: "*errors.errorString", processor.HeaderNode: "user"} {
 		if got[key] != want {
 			t.Errorf("header %s is %q, want %q", key, got[key], want)
 		}

@@ -31,15 +31,17 @@ var (
 
 // Driver runs one topology. It is used from one goroutine.
 type Driver struct {
-	t       testing.TB // nil without a test
-	cfg     config
-	topo    *topology.Topology
-	layout  *topology.Layout
-	cluster *sim.Cluster
-	group   *sim.Group
-	now     time.Time
-	spread  map[string]int32 // the next partition of records without a key
-	cleanup func()
+	globals  *runtime.Globals
+	globalAt map[processor.TopicPartition]int64 // how far they are read
+	t        testing.TB                         // nil without a test
+	cfg      config
+	topo     *topology.Topology
+	layout   *topology.Layout
+	cluster  *sim.Cluster
+	group    *sim.Group
+	now      time.Time
+	spread   map[string]int32 // the next partition of records without a key
+	cleanup  func()
 
 	opener   *sim.Opener
 	port     *sim.Port
@@ -114,6 +116,9 @@ func (d *Driver) lay() (err error) {
 	if dead := d.cfg.policy.DeadLetterTopic; dead != "" {
 		topics = append(topics, processor.Topic{Name: dead})
 	}
+	for _, g := range d.topo.Globals() {
+		topics = append(topics, g.Topic)
+	}
 	for _, topic := range topics {
 		if !topic.Internal && counts[topic.Name] == 0 {
 			counts[topic.Name] = d.cfg.fallback
@@ -144,20 +149,23 @@ func (d *Driver) start() {
 		calls = 1
 	}
 	d.port = sim.NewPort(d.group, sim.PortConfig{ID: d.cfg.app + "-0", Guarantee: d.cfg.guarantee, CallsPerPoll: calls, Hook: d.fuse.at})
+	d.openGlobals()
 	d.worker = runtime.NewWorker(d.workerConfig(), d.port)
 }
 
 func (d *Driver) workerConfig() runtime.Config {
 	return runtime.Config{
 		App: d.cfg.app, Specs: d.topo.Specs(), Partitions: d.layout.Partitions, Policy: d.cfg.policy, EveryUpdate: !d.cfg.cached,
-		Opener: d.opener, StateDir: filepath.Join(d.cfg.stateDir, strconv.Itoa(d.life)),
+		Globals: d.globals.Rows(), Opener: d.opener, StateDir: filepath.Join(d.cfg.stateDir, strconv.Itoa(d.life)),
 		CommitInterval: commitInterval, StagedBytes: stagedBytes, FlushBytes: 1, FlushInterval: commitInterval,
 		Now: func() time.Time { return d.now }, Logger: d.cfg.logger,
 		Restored: func(r runtime.Restored) { d.restored = append(d.restored, Restored(r)) },
-		Dropped: func(err *processor.RecordError, a processor.Action) {
-			d.dropped = append(d.dropped, Dropped{err, a})
-		},
+		Dropped:  d.drop,
 	}
+}
+
+func (d *Driver) drop(err *processor.RecordError, a processor.Action) {
+	d.dropped = append(d.dropped, Dropped{err, a})
 }
 
 // Turn lets the loop turn once. One turn takes up what has arrived, works on it, and begins a commit if one is due; with
@@ -166,6 +174,10 @@ func (d *Driver) Turn() {
 	d.helper()
 	d.start()
 	if d.worker == nil {
+		return
+	}
+	if err := d.followGlobals(); err != nil {
+		d.fail(err)
 		return
 	}
 	if crash, crashed := sim.Run(func() { d.worker.Turn(0) }); crashed {

@@ -78,12 +78,21 @@ func (h *home) send(ctx context.Context, topic, file string) error {
 			return ctx.Err()
 		}
 		if err := producer.SendMessages(batch); err != nil {
-			return fmt.Errorf("send to %s: %w", topic, err)
+			return fmt.Errorf("send to %s: %w", topic, cause(err))
 		}
 		sent += len(batch)
 	}
 	slog.Info("lines sent", "topic", topic, "lines", sent)
 	return nil
+}
+
+// cause returns why the first of a batch of records was not sent, which sarama's error does not say.
+func cause(err error) error {
+	var failed sarama.ProducerErrors
+	if errors.As(err, &failed) && len(failed) > 0 {
+		return failed[0].Err
+	}
+	return err
 }
 
 // waitCounted waits until the application has committed all that its input topics hold.

@@ -26,36 +26,40 @@ type home struct {
 // openHome starts the embedded broker unless there are brokers, and fills in what the flags left open. cleanUp ends it all.
 func openHome(o *options) (h *home, cleanUp func(), err error) {
 	var undo []func() error
-	cleanUp = func() {
+	undoAll := func() {
 		for i := len(undo) - 1; i >= 0; i-- {
 			if err := undo[i](); err != nil {
 				slog.Warn("clean-up", "error", err)
 			}
 		}
 	}
-	defer func() {
-		if err != nil {
-			cleanUp()
-		}
-	}()
+	if h, err = open(o, &undo); err != nil {
+		undoAll()
+		return nil, nil, err
+	}
+	return h, undoAll, nil
+}
+
+// open notes in undo how to end what it starts.
+func open(o *options, undo *[]func() error) (h *home, err error) {
 	if o.stateDir == "" {
 		if o.stateDir, err = os.MkdirTemp("", "wordcount-"); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		undo = append(undo, func() error { return os.RemoveAll(o.stateDir) })
+		*undo = append(*undo, func() error { return os.RemoveAll(o.stateDir) })
 	}
 	if o.brokers == "" {
 		broker, err := startEmbedded(o)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		undo = append(undo, broker.Close)
+		*undo = append(*undo, broker.Close)
 	}
 	if h, err = connect(strings.Split(o.brokers, ",")); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	undo = append(undo, h.admin.Close)
-	return h, cleanUp, nil
+	*undo = append(*undo, h.admin.Close)
+	return h, nil
 }
 
 // startEmbedded starts a broker on the state directory. When it had to begin a new log, what the application kept of the

@@ -63,6 +63,23 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
+// What cannot be reached is an error, and leaves nothing behind.
+func TestNoBroker(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, brokers := range []string{"127.0.0.1:1", ","} {
+		o, err := parse([]string{"-file", "main_test.go", "-brokers", brokers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run(context.Background(), o, &bytes.Buffer{}); err == nil {
+			t.Errorf("-brokers %s: no error", brokers)
+		}
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestBadFlags(t *testing.T) {
 	for _, flags := range [][]string{{"-store", "paper"}, {"-guarantee", "maybe"}, {"-workers", "-1"}, {"-file", "no such file"}} {
 		o, err := parse(flags)

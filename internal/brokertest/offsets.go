@@ -8,7 +8,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// GroupOffsets returns the offsets that the group has committed for the topic, by partition. Partitions without a
+// GroupOffsets returns the stable offsets that the group has committed for the topic, by partition. Partitions without a
 // commit are absent; a group that nobody has used has none.
 func GroupOffsets(t testing.TB, brokers []string, group, topic string) map[int32]int64 {
 	t.Helper()
@@ -18,21 +18,16 @@ func GroupOffsets(t testing.TB, brokers []string, group, topic string) map[int32
 	if err != nil {
 		t.Fatalf("brokertest: offsets of group %s on %s: %v", group, topic, err)
 	}
-	admin, err := sarama.NewClusterAdminFromClient(client)
-	if err != nil {
-		t.Fatalf("brokertest: %v", err)
-	}
 	var offsets map[int32]int64
 	Eventually(t, 30*time.Second, func() (bool, string) {
-		resp, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: partitions})
+		resp, err := stableOffsets(client, group, topic, partitions)
 		if errors.Is(err, sarama.ErrGroupIDNotFound) { // Kafka answers with no offsets, the embedded broker with this
 			offsets = map[int32]int64{}
 			return true, ""
 		}
-		if err != nil {
-			return false, err.Error()
+		if err == nil {
+			offsets, err = committed(resp, topic, partitions)
 		}
-		offsets, err = committed(resp, topic, partitions)
 		if err != nil { // a transaction may just be ending, a coordinator loading
 			return false, err.Error()
 		}
@@ -41,11 +36,27 @@ func GroupOffsets(t testing.TB, brokers []string, group, topic string) map[int32
 	return offsets
 }
 
+// stableOffsets asks for the offsets that no transaction is about to change: a commit that has been answered takes effect a
+// little later.
+func stableOffsets(client sarama.Client, group, topic string, partitions []int32) (*sarama.OffsetFetchResponse, error) {
+	if err := client.RefreshCoordinator(group); err != nil {
+		return nil, err
+	}
+	coordinator, err := client.Coordinator(group)
+	if err != nil {
+		return nil, err
+	}
+	req := sarama.NewOffsetFetchRequest(sarama.V2_5_0_0, group, map[string][]int32{topic: partitions})
+	req.RequireStable = true
+	resp, err := coordinator.FetchOffset(req)
+	if err == nil && resp.Err != sarama.ErrNoError {
+		err = resp.Err
+	}
+	return resp, err
+}
+
 func committed(resp *sarama.OffsetFetchResponse, topic string, partitions []int32) (map[int32]int64, error) {
 	offsets := map[int32]int64{}
-	if resp.Err != sarama.ErrNoError {
-		return nil, resp.Err
-	}
 	for _, p := range partitions {
 		block := resp.GetBlock(topic, p)
 		switch {

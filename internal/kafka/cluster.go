@@ -118,6 +118,12 @@ func (c *Cluster) Start(ctx context.Context, tasks []TaskInfo) ([]runtime.Port, 
 	return all, nil
 }
 
+// Observe returns a reader of its own, which needs no lease. It ends with the cluster.
+func (c *Cluster) Observe() runtime.Observer { return newPort(c, observing) }
+
+// observing stands for the number of a worker in a port that is none's.
+const observing = -1
+
 // Close leaves the group, ends what is under way and closes all connections. What is not committed stays uncommitted.
 // Workers must not use their ports any more. Closing twice is fine.
 func (c *Cluster) Close() error {

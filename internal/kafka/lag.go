@@ -6,7 +6,7 @@ import (
 	"github.com/millrace-streams/millrace/processor"
 )
 
-// Lag returns how many offsets of the partitions lie between the group's committed position, or the log's start where
+// Lag returns how many offsets of the partitions lie between the group's committed position, or where reading begins if
 // there is none, and the high watermark. The positions are stable ones: a commit under way is waited for.
 func (c *Cluster) Lag(ctx context.Context, partitions []processor.TopicPartition) (int64, error) {
 	ends, err := c.Ranges(ctx, partitions)
@@ -20,6 +20,9 @@ func (c *Cluster) Lag(ctx context.Context, partitions []processor.TopicPartition
 	lag := int64(0)
 	for _, tp := range partitions {
 		at := max(positions[tp], ends[tp].Start)
+		if positions[tp] < 0 && c.cfg.OffsetReset == Latest {
+			at = ends[tp].End // nothing before it will ever be read
+		}
 		lag += max(0, ends[tp].End-at)
 	}
 	return lag, nil

@@ -18,6 +18,8 @@ type Config struct {
 	MaxRecord   int           // see processor.Options.MaxRecordBytes; stores keep to it too
 	MaxIdle     time.Duration // see processor.Options
 
+	Globals map[string]processor.GlobalRows // the process's global tables, by the names of their stores
+
 	Opener   store.Opener
 	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
 
