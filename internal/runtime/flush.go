@@ -34,6 +34,9 @@ func (w *Worker) flushDue(t *task, s *openStore) bool {
 
 // behind reports whether the backend does not hold all that is committed.
 func (s *openStore) behind() bool {
+	if s.layers.UnflushedBytes() > 0 {
+		return true // maybe of what the changelog is not told
+	}
 	at, ok := s.layers.Offset()
 	if !ok {
 		return false
