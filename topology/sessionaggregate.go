@@ -75,7 +75,7 @@ func (a *sessionAggregation[K, A]) merged(r *windowRecord[K, A]) (whole store.Wi
 		was = row[A]{value: a.init(), exists: true}
 	}
 	a.found = a.found[:0]
-	err = a.view.FindSessions(r.key, r.timestamp-a.gap, r.timestamp+a.gap, func(s store.Row[K, A]) bool {
+	err = a.view.FindSessions(r.key, a.earliest(r.timestamp), r.timestamp+a.gap, func(s store.Row[K, A]) bool {
 		a.found = append(a.found, s.Windowed)
 		whole.Start, whole.End = min(whole.Start, s.Start), max(whole.End, s.End)
 		if was.exists {
@@ -86,6 +86,15 @@ func (a *sessionAggregation[K, A]) merged(r *windowRecord[K, A]) (whole store.Wi
 		return true
 	})
 	return whole, was, a.failed(err)
+}
+
+// earliest returns the end from which on a session is within a record's reach. One whose result is out takes in nothing more,
+// though its store may still have it.
+func (a *sessionAggregation[K, A]) earliest(ts int64) int64 {
+	if a.emitted == nil {
+		return ts - a.gap
+	}
+	return max(ts-a.gap, a.emitted.Value())
 }
 
 // update deletes the sessions that were found and writes the new one. A session of this one moment stays where it is.
