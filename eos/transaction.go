@@ -14,9 +14,11 @@
 package eos
 
 import (
+	"slices"
 	"time"
 
 	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
 )
 
 // Guarantee is the processing guarantee.
@@ -117,13 +119,22 @@ type Transaction struct {
 
 // Begin starts a commit. The one before must be done.
 func (t *Transaction) Begin(c *processor.Commit) {
-	t.records = len(c.Records) > 0 || len(c.Writes) > 0
+	t.records = len(c.Records) > 0 || slices.ContainsFunc(c.Writes, mirrored)
 	t.offsets = len(c.Positions) > 0
 	t.ending, t.lost, t.backoff, t.result = false, false, 0, Result{}
 	t.next = t.after(InitProducer)
 	if t.Guarantee == ExactlyOnce && !t.initialised && t.next != Done {
 		t.next = InitProducer
 	}
+}
+
+// mirrored reports whether the changelog is told anything of a write set: what it holds may all be local.
+func mirrored(w processor.Writes) (any bool) {
+	w.Set.Mirror(func(store.Mirrored) bool {
+		any = true
+		return false
+	})
+	return any
 }
 
 // Fence starts nothing but an InitProducer: at the start of a producer's life it aborts what a predecessor left open.

@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"processor":        {"store", "serde"},
 	"topology":         {"processor", "store", "serde"},
 	"changelog":        {"processor", "store"},
-	"eos":              {"processor"},
+	"eos":              {"processor", "store"},
 	"internal/assign":  {"processor"},
 	"internal/runtime": {"processor", "store", "changelog", "eos"},
 	"internal/sim":     {"processor", "store", "changelog", "eos", "internal/runtime", "topology"},
