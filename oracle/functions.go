@@ -147,3 +147,6 @@ func subtracting(name string) func(key string, v, row []byte) []byte {
 		return []byte(text(row) + ";" + text(v))
 	}
 }
+
+// merging joins the aggregates of two sessions.
+func merging(_ string, a, b []byte) []byte { return []byte(text(a) + "|" + text(b)) }
