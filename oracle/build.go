@@ -21,6 +21,7 @@ type (
 type graph struct {
 	b       *topology.Builder
 	handles map[string]any
+	windows map[string]serde.Serde[windowed] // how the windows of a handle are encoded as keys
 	inputs  []topology.Topic[string, []byte]
 	outputs []output
 	tables  []contents
@@ -44,19 +45,9 @@ func operator(op scenario.Op) func(*graph, scenario.Op) {
 	return operators[op.Op]
 }
 
-// Supports reports whether Millrace has all operators of the scenario.
-func Supports(s scenario.Scenario) bool {
-	for _, op := range s.Ops {
-		if operator(op) == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // build declares the scenario's topology.
 func build(s scenario.Scenario) (*graph, *topology.Topology, error) {
-	g := &graph{b: topology.NewBuilder(), handles: map[string]any{}}
+	g := &graph{b: topology.NewBuilder(), handles: map[string]any{}, windows: map[string]serde.Serde[windowed]{}}
 	for _, op := range s.Ops {
 		add := operator(op)
 		if add == nil {
@@ -99,6 +90,8 @@ func (g *graph) numbers(op scenario.Op) *store.KeyValue[string, int64] {
 	g.tables = append(g.tables, contentsOf(s, number))
 	return s
 }
+
+func plain(key string) string { return key }
 
 func number(n int64) string { return fmt.Sprint(n) }
 

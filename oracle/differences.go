@@ -13,17 +13,24 @@ type Difference struct {
 	Ops  []string // operators concerned
 	// When, if not nil, further restricts the scenarios concerned.
 	When func(scenario.Scenario) bool
+	// Without, if not nil, takes out of a scenario what would meet the difference: there is no topology that gives the same.
+	Without func(scenario.Scenario) scenario.Scenario
 }
 
 // Differences returns all of them, in the order of docs/DIFFERENCES.md.
 func Differences() []Difference {
+	all := windowOps()
 	return []Difference{
 		{Name: "null-value", Ops: []string{"map", "mapvalues", "flatmap", "flatmapvalues", "filter", "filternot", "selectkey", "split", "groupby"}},
 		{Name: "through-null-key", Ops: []string{"through"}},
-		{Name: "grace-null-key", Ops: []string{"streamtableleft"}, When: func(s scenario.Scenario) bool {
-			return slices.ContainsFunc(s.Ops, func(op scenario.Op) bool { _, grace := op.N["grace"]; return grace })
-		}},
-		{Name: "close-keeps-all", Ops: windowed(), When: func(s scenario.Scenario) bool {
+		{Name: "grace-null-key", Ops: []string{"streamtableleft"}, When: has("grace")},
+		{Name: "old-value", Ops: append([]string{"aggregate", "count", "cogroup", "suppress", "tsuppress"}, all...), When: oldValuesMatter},
+		{Name: "foreign-empty-value", Ops: []string{"foreignjoin", "foreignleft"}},
+		{Name: "window-null-value", Ops: all},
+		{Name: "retention-edge", Ops: aggregationsIn("sliding", "session")},
+		{Name: "join-same-time", Ops: []string{"streamjoin", "streamleft", "streamouter"}},
+		{Name: "versioned-delete-same-time", Ops: []string{"table", "totable"}, When: has("history"), Without: withoutDeletesAtSameTime},
+		{Name: "close-keeps-all", Ops: all, When: func(s scenario.Scenario) bool {
 			return slices.ContainsFunc(s.Ops, func(op scenario.Op) bool { return op.Emit == "close" })
 		}},
 	}
@@ -33,16 +40,52 @@ func Differences() []Difference {
 func Imitate(s scenario.Scenario) scenario.Scenario {
 	s.Diff = nil
 	for _, d := range Differences() {
-		if s.Uses(d.Ops...) && (d.When == nil || d.When(s)) {
-			s.Diff = append(s.Diff, d.Name)
+		if !s.Uses(d.Ops...) || d.When != nil && !d.When(s) {
+			continue
+		}
+		s.Diff = append(s.Diff, d.Name)
+		if d.Without != nil {
+			s = d.Without(s)
 		}
 	}
 	return s
 }
 
-// windowed returns the names of all aggregations in windows.
-func windowed() (ops []string) {
-	for _, window := range []string{"tumbling", "hopping", "sliding", "session"} {
+// has reports whether an operator has a number of that name.
+func has(name string) func(scenario.Scenario) bool {
+	return func(s scenario.Scenario) bool {
+		return slices.ContainsFunc(s.Ops, func(op scenario.Op) bool { _, has := op.N[name]; return has })
+	}
+}
+
+// withoutDeletesAtSameTime leaves out tombstones with the timestamp of the latest record of their key and topic.
+func withoutDeletesAtSameTime(s scenario.Scenario) scenario.Scenario {
+	latest := map[string]int64{}
+	var kept []scenario.Step
+	for _, step := range s.In {
+		if step.Key != nil {
+			row := step.Topic + " " + *step.Key
+			if at, seen := latest[row]; step.Value == nil && seen && at == step.Time {
+				continue
+			}
+			latest[row] = max(latest[row], step.Time)
+		}
+		kept = append(kept, step)
+	}
+	s.In = kept
+	return s
+}
+
+// oldValuesMatter reports whether a table is read by more than what shows its changes.
+func oldValuesMatter(s scenario.Scenario) bool {
+	return s.Uses("tgroupby", "tfilter", "tfilternot", "tablejoin", "tableleft", "tableouter", "foreignjoin", "foreignleft")
+}
+
+// windowOps returns the names of all aggregations in windows.
+func windowOps() []string { return aggregationsIn("tumbling", "hopping", "sliding", "session") }
+
+func aggregationsIn(windows ...string) (ops []string) {
+	for _, window := range windows {
 		for _, aggregation := range []string{"count", "reduce", "aggregate", "cogroup"} {
 			ops = append(ops, window+"."+aggregation)
 		}

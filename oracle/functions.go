@@ -88,6 +88,25 @@ func keying(name string) func(string, []byte) string {
 	panic("oracle: no key function " + name)
 }
 
+// foreign makes a foreign key; with "foreign", a value that begins with a minus sign has none.
+func foreign(name string) func(string, []byte) (string, bool) {
+	if name != "foreign" {
+		key := keying(name)
+		return func(k string, v []byte) (string, bool) { return key(k, v), true }
+	}
+	return func(_ string, v []byte) (string, bool) { return first(v), !bytes.HasPrefix(v, []byte("-")) }
+}
+
+// joining joins two values, either of which may be nil. With "some", of tables only, it joins not all of them.
+func joining(name string) func(left, right []byte) []byte {
+	return func(left, right []byte) []byte {
+		if name == "some" && endsWith(right, '0') {
+			return nil
+		}
+		return []byte(text(left) + "/" + text(right))
+	}
+}
+
 // reducing combines a row and a further value.
 func reducing(name string) func(row, v []byte) []byte {
 	switch name {
@@ -119,3 +138,15 @@ func adding(name string) func(key string, v, row []byte) []byte {
 		return []byte(text(row) + "," + text(v))
 	}
 }
+
+func subtracting(name string) func(key string, v, row []byte) []byte {
+	return func(_ string, v, row []byte) []byte {
+		if name == "forget" && endsWith(v, '1') {
+			return nil
+		}
+		return []byte(text(row) + ";" + text(v))
+	}
+}
+
+// merging joins the aggregates of two sessions.
+func merging(_ string, a, b []byte) []byte { return []byte(text(a) + "|" + text(b)) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/millrace-streams/millrace/oracle"
@@ -16,14 +15,6 @@ import (
 type golden struct {
 	Scenario scenario.Scenario `json:"scenario"`
 	Answer   scenario.Answer   `json:"answer"`
-}
-
-// pending are kinds whose operators are known to be unfinished.
-var pending = map[string]bool{"table.source": true, "aggregate.aggregate": true, "table.ofaggregate": true}
-
-func skip(s scenario.Scenario) bool {
-	kind, _, _ := strings.Cut(s.ID, "/")
-	return pending[kind] || !oracle.Supports(s)
 }
 
 // goldens reads testdata, by file.
@@ -61,21 +52,13 @@ func TestGolden(t *testing.T) {
 	for file, list := range goldens(t) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			skipped := 0
 			for _, g := range list {
-				if skip(g.Scenario) {
-					skipped++
-					continue
-				}
 				got, err := oracle.Millrace(g.Scenario, nil)
 				if err != nil {
 					t.Errorf("%v\n%v", g.Scenario, err)
 				} else if diff := oracle.Compare(g.Answer, got); diff != "" {
 					t.Errorf("%v\n%s", g.Scenario, diff)
 				}
-			}
-			if skipped > 0 {
-				t.Logf("%d of %d scenarios use operators that are not there yet", skipped, len(list))
 			}
 		})
 	}

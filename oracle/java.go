@@ -29,7 +29,12 @@ func StartKafkaStreams(dir string) (*KafkaStreams, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oracle: build %s: %w", dir, err)
 	}
-	cmd := exec.Command("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-cp", strings.TrimSpace(string(classes)), "millrace.oracle.Oracle")
+	args := []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-cp", strings.TrimSpace(string(classes)), "millrace.oracle.Oracle"}
+	// Versioned stores are on disk in any case. In memory they open eight times as fast.
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		args = append(args, "/dev/shm")
+	}
+	cmd := exec.Command("java", args...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

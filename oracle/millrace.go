@@ -14,17 +14,17 @@ import (
 // output makes the reading end of an output topic.
 type output func(*testdriver.Driver) func() []scenario.Row
 
-func outputOf[V any](t topology.Topic[string, V], show func(V) string) output {
+func outputOf[K, V any](t topology.Topic[K, V], key func(K) string, value func(V) string) output {
 	return func(d *testdriver.Driver) func() []scenario.Row {
 		out := testdriver.Output(d, t)
 		return func() (rows []scenario.Row) {
 			for _, r := range out.ReadAll() {
 				row := scenario.Row{Topic: t.Name(), Time: r.Timestamp}
 				if !r.NullKey {
-					row.Key = &r.Key
+					row.Key = new(key(r.Key))
 				}
 				if !r.NullValue {
-					row.Value = new(show(r.Value))
+					row.Value = new(value(r.Value))
 				}
 				rows = append(rows, row)
 			}

@@ -76,18 +76,25 @@ func buildSplit(g *graph, op scenario.Op) {
 }
 
 func buildTo(g *graph, op scenario.Op) {
+	keys := g.windows[op.From[0]]
 	switch s := g.handles[op.From[0]].(type) {
 	case stream:
-		writeTo(g, op, s, serde.Bytes, text)
+		writeTo(g, op, s, serde.String, plain, serde.Bytes, text)
 	case topology.Stream[string, int64]:
-		writeTo(g, op, s, serde.Int64, number)
+		writeTo(g, op, s, serde.String, plain, serde.Int64, number)
+	case topology.Stream[windowed, []byte]:
+		writeTo(g, op, s, keys, showWindow, serde.Bytes, text)
+	case topology.Stream[windowed, int64]:
+		writeTo(g, op, s, keys, showWindow, serde.Int64, number)
 	default:
 		from[stream](g, op, 0)
 	}
 }
 
-func writeTo[V any](g *graph, op scenario.Op, s topology.Stream[string, V], values serde.Serde[V], show func(V) string) {
-	t := topology.NewTopic(op.ID, serde.String, values)
+func writeTo[K, V any](
+	g *graph, op scenario.Op, s topology.Stream[K, V], keys serde.Serde[K], key func(K) string, values serde.Serde[V], value func(V) string,
+) {
+	t := topology.NewTopic(op.ID, keys, values)
 	topology.To(s, t)
-	g.outputs = append(g.outputs, outputOf(t, show))
+	g.outputs = append(g.outputs, outputOf(t, key, value))
 }

@@ -20,9 +20,6 @@ func TestRestarts(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			for i, g := range list {
-				if skip(g.Scenario) {
-					continue
-				}
 				var opts []testdriver.Option
 				backend := "memory"
 				if i%4 == 0 {
@@ -69,7 +66,7 @@ func restarts(s scenario.Scenario) func(*testdriver.Driver, int) {
 func TestPartitions(t *testing.T) {
 	for _, list := range goldens(t) {
 		for _, g := range list {
-			if skip(g.Scenario) || !slices.Contains([]string{"stateless", "aggregate", "table", "join", "foreign"}, scenario.Family(g.Scenario.ID)) {
+			if !slices.Contains([]string{"stateless", "aggregate", "table", "join", "foreign"}, scenario.Family(g.Scenario.ID)) {
 				continue
 			}
 			got, err := oracle.Millrace(g.Scenario, nil, testdriver.DefaultPartitions(3))

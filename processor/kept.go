@@ -1,6 +1,11 @@
 package processor
 
-import "slices"
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+)
 
 // Kept is a number of a node's that survives a restart: it is committed in the metadata of the task's positions, together
 // with what the node has written. What a failed step has done to it is undone.
@@ -12,8 +17,11 @@ type Kept struct {
 }
 
 // Keep returns the task's number of that name, Unknown if it was never set. Nodes call it while they are bound, each with a
-// name that no other node of the sub-topology uses; it takes space in every commit, so there should be few.
+// name that no other node of the sub-topology uses; it takes space in every commit, of which brokers allow 4,096 bytes
+// (offset.metadata.max.bytes), so there should be few. A name that contains an @ is shortened if it is long; others are written
+// as they are, for Kafka Streams to read.
 func (t *Task) Keep(name string) *Kept {
+	name = shortened(name)
 	value, known := t.inherited[name]
 	if !known {
 		value = Unknown
@@ -21,6 +29,17 @@ func (t *Task) Keep(name string) *Kept {
 	k := &Kept{name: name, value: value, marked: value, committed: value}
 	t.kept = append(t.kept, k)
 	return k
+}
+
+// shortened bounds the length of a name.
+func shortened(name string) string {
+	const longest, head = 32, 15
+	if len(name) <= longest || !strings.Contains(name, "@") {
+		return name
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return fmt.Sprintf("%s@%016x", name[:head], h.Sum64())
 }
 
 // Value returns the number.

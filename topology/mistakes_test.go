@@ -146,7 +146,7 @@ func named(name string) topology.TableOption { return topology.Named(name) }
 
 func TestEveryMistakeIsReportedWithItsLine(t *testing.T) {
 	t.Parallel()
-	want := wants(t)
+	want := wants(t, "mistakes_test.go")
 	for _, declare := range []func(*topology.Builder){mistakesInNames, mistakesInFunctions, mistakesInSharing, mistakeOfLoop, mistakesInTables, mistakesInJoins} {
 		b := topology.NewBuilder()
 		declare(b)
@@ -195,9 +195,9 @@ func match(t *testing.T, want map[int][]string, e *topology.BuildError) {
 	t.Errorf("unexpected: %v", e)
 }
 
-// wants reads the expectations from this file.
-func wants(t *testing.T) map[int][]string {
-	source, err := os.ReadFile("mistakes_test.go")
+// wants reads the expectations from a file of tests.
+func wants(t *testing.T, path string) map[int][]string {
+	source, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

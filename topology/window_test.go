@@ -363,3 +363,36 @@ func TestWindowedKeysOnTopics(t *testing.T) {
 		}
 	}
 }
+
+// allWindows uses each operator of windows once.
+func allWindows(b *topology.Builder) {
+	w := windows(b, ten)
+	counts := topology.CountWindows(w, windowStore(ten, serde.Int64))
+	buffer := topology.NewBuffer("final-counts", store.TimeWindowed(serde.String, 10*ms), serde.Int64, topology.BufferOptions{})
+	topology.To(topology.Changes(topology.Suppress(counts, topology.UntilWindowCloses(buffer))), topology.NewTopic("finals", store.TimeWindowed(serde.String, 10*ms), serde.Int64))
+	topology.To(topology.LateRecords(w), out)
+	gap := topology.Session(10*ms, 0)
+	parts := topology.Cogroup(topology.GroupByKey(topology.From(b, in)), appendTo).And(topology.Cogroup(topology.GroupByKey(topology.From(b, in2)), appendTo))
+	topology.AggregateCogroupedSessions(parts, gap, zero, bar, store.NewSession("visits", serde.String, serde.String, gap.Store()))
+	kept := func(name string) *store.Window[string, string] {
+		return store.NewWindow(name, serde.String, serde.String, within.Store())
+	}
+	outer := topology.NewOuterStore("unmatched", serde.String, serde.String, serde.String)
+	joined := topology.LeftJoinStreams(topology.From(b, lefties), topology.From(b, righties), within, leftKeyed, kept("lefts"), kept("rights"), outer)
+	topology.To(joined, out2)
+}
+
+func TestDescriptionOfWindows(t *testing.T) {
+	t.Parallel()
+	b := topology.NewBuilder()
+	allWindows(b)
+	top := must(b.Build())
+	golden(t, "windows-describe", top.Describe())
+	golden(t, "windows-mermaid", top.Mermaid())
+	layout := must(top.Layout(app, map[string]int32{"in": 1, "in2": 1, "left": 1, "right": 1, "out": 1, "out2": 1, "finals": 1}, ""))
+	var topics []string
+	for _, topic := range layout.Create {
+		topics = append(topics, fmt.Sprint(topic.Name, " ", topic.Config))
+	}
+	golden(t, "windows-changelogs", strings.Join(topics, "\n")+"\n")
+}

@@ -21,6 +21,16 @@ func windowKinds() (all []kind) {
 				d.outTable("sup")
 			}})
 	}
+	all = append(all, kind{"window.regrouped", func(d *draw) {
+		at := d.window(oneOf(d, "tumbling", "hopping", "sliding", "session"), oneOf(d, "count", "reduce", "aggregate"), "")
+		if d.chance(40) {
+			d.op("sup", "suppress", at).Until = "close"
+			at = "sup"
+		}
+		d.op("g2", "tgroupby", at).Key = oneOf(d, "same", "first", "const")
+		d.aggregate("agg2", oneOf(d, "tcount", "treduce", "taggregate"), "g2")
+		d.outTable("agg2")
+	}})
 	return append(all, kind{"suppress.table.time", func(d *draw) {
 		d.suppressForTime("tsuppress", d.maybeDerived(d.table("in", someKeys)))
 		d.outTable("sup")
@@ -50,8 +60,11 @@ func (d *draw) window(window, op, emit string) string {
 	grace := d.time(o, "grace", 0, 0, 1, 3, 10, 60)
 	if d.chance(15) {
 		least := size + grace
-		if window == "sliding" {
+		switch window {
+		case "sliding":
 			least += size
+		case "session":
+			least++
 		}
 		o.num("retention", max(least, 1)+oneOf[int64](d, 0, 1, 40))
 	}
@@ -102,7 +115,7 @@ func versionedKinds() (all []kind) {
 			kind{"versioned." + op + ".grace", func(d *draw) {
 				left, right := d.stream("left"), d.versioned("right")
 				history := d.s.Ops[len(d.s.Ops)-1].N["history"]
-				d.time(d.op("j", op, left, right), "grace", 0, 1, history/2, history)
+				d.time(d.op("j", op, left, right), "grace", 0, history/2, history)
 				d.out("j")
 			}})
 	}

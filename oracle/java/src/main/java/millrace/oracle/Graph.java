@@ -4,10 +4,12 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.kstream.KGroupedStream;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
@@ -35,6 +37,9 @@ final class Graph {
             return (T) node;
         }
     }
+
+    /** A stream and how it is grouped, which is done only when it is aggregated. */
+    record Grouping(KStream<Object, Object> stream, Function<KStream<Object, Object>, KGroupedStream<Object, Object>> by) {}
 
     /** The kinds of stores whose content is reported. */
     enum Kind { KEY_VALUE, VERSIONED, WINDOW, SESSION }
@@ -65,6 +70,25 @@ final class Graph {
             throw new IllegalArgumentException(op.id + " reads " + op.from.get(i) + ", which there is not");
         }
         return h;
+    }
+
+    /** grouped returns a group that an operator aggregates, without its null values if so asked. */
+    KGroupedStream<Object, Object> grouped(Scenario.Op op, int i, boolean presentOnly) {
+        Grouping g = from(op, i).as();
+        return g.by().apply(presentOnly ? g.stream().filter((k, v) -> v != null) : g.stream());
+    }
+
+    /** putTable names a table whose old values may not be what it held before: a table with a store behind it knows. */
+    void putTable(Scenario.Op op, KTable<?, ?> table, Serde<?> keySerde, Serde<?> valueSerde) {
+        Serde<Object> keys = (Serde<Object>) keySerde;
+        Serde<Object> values = (Serde<Object>) valueSerde;
+        KTable<Object, Object> t = (KTable<Object, Object>) table;
+        if (diff.contains("old-value")) {
+            Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> held =
+                Materialized.<Object, Object, KeyValueStore<Bytes, byte[]>>as(op.id + ".held").withKeySerde(keys).withValueSerde(values);
+            t = t.mapValues(v -> v, held);
+        }
+        put(op.id, new Handle(t, keys, values));
     }
 
     Named named(Scenario.Op op) {

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 
 /**
  * Answers scenarios: each line of the standard input is one, as JSON, and each line of the standard output its answer, in
- * the same order. It ends with its input.
+ * the same order. It ends with its input. The argument, if there is one, is a folder for the files of stores.
  */
 public final class Oracle {
     private Oracle() {}
@@ -19,7 +19,9 @@ public final class Oracle {
         ObjectMapper json = new ObjectMapper();
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         System.setOut(System.err);
-        Path state = Files.createTempDirectory("millrace-oracle");
+        Path state = args.length > 0
+            ? Files.createTempDirectory(Path.of(args[0]), "millrace-oracle")
+            : Files.createTempDirectory("millrace-oracle");
         try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 out.println(json.writeValueAsString(Run.answer(json.readValue(line, Scenario.class), state)));

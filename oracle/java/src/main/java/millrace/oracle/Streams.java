@@ -49,8 +49,9 @@ final class Streams {
             case "merge" -> merge(op);
             case "split" -> split(op);
             case "through" -> through(op);
-            case "groupbykey" -> g.put(op.id, in(op).groupByKey(Grouped.with(op.id, STRING, STRING)));
-            case "groupby" -> g.put(op.id, present(in(op)).groupBy((k, v) -> Functions.key(op.key, k, v), Grouped.with(op.id, STRING, STRING)));
+            case "groupbykey" -> g.put(op.id, new Graph.Grouping(in(op), s -> s.groupByKey(Grouped.with(op.id, STRING, STRING))));
+            case "groupby" -> g.put(op.id, new Graph.Grouping(present(in(op)),
+                s -> s.groupBy((k, v) -> Functions.key(op.key, k, v), Grouped.with(op.id, STRING, STRING))));
             case "streamtablejoin", "streamtableleft" -> joinTable(op);
             case "streamglobaljoin", "streamgloballeft" -> joinGlobal(op);
             case "streamjoin", "streamleft", "streamouter" -> joinStream(op);
@@ -182,6 +183,9 @@ final class Streams {
             .before(op.ms("before")).after(op.ms("after"));
         StreamJoined<Object, Object, Object> with =
             StreamJoined.with(STRING, STRING, STRING).withName(op.id).withStoreName(op.id);
+        if (g.diff.contains("join-same-time")) {
+            with = with.withDslStoreSuppliers(new LongerRetention());
+        }
         KStream<Object, Object> other = g.from(op, 1).stream();
         g.put(op.id, switch (op.op) {
             case "streamjoin" -> in(op).join(other, JOINER, windows, with);

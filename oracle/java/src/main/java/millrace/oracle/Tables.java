@@ -18,6 +18,7 @@ import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TableJoined;
 import org.apache.kafka.streams.kstream.ValueJoiner;
 import org.apache.kafka.streams.kstream.ValueTransformerWithKey;
+import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.processor.ProcessorContext;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
@@ -40,13 +41,13 @@ final class Tables {
             case "count", "reduce", "aggregate" -> aggregate(op);
             case "cogroup" -> cogroup(op);
             case "tgroupby" -> g.put(op.id, in(op).groupBy(
-                (k, v) -> KeyValue.pair(Functions.key(op.key, k, v), (Object) Functions.text(v)), Grouped.with(op.id, STRING, STRING)));
+                (k, v) -> KeyValue.pair(Functions.key(op.key, k instanceof Windowed<?> w ? w.key() : k, v), (Object) Functions.text(v)), Grouped.with(op.id, STRING, STRING)));
             case "tcount", "treduce", "taggregate" -> aggregateTable(op);
             case "tablejoin", "tableleft", "tableouter" -> join(op);
             case "foreignjoin", "foreignleft" -> joinForeign(op);
-            case "tsuppress" -> g.put(op.id, new Graph.Handle(
+            case "tsuppress" -> g.putTable(op,
                 in(op).suppress(Suppressed.untilTimeLimit(op.ms("limit"), Windows.bounds(op)).withName(op.id)),
-                g.from(op, 0).keys(), g.from(op, 0).values()));
+                g.from(op, 0).keys(), g.from(op, 0).values());
             default -> {
                 return false;
             }
@@ -91,16 +92,24 @@ final class Tables {
     private void rowByRow(Scenario.Op op) {
         Graph.Handle h = g.from(op, 0);
         Graph.Handle out = new Graph.Handle(null, h.keys(), op.op.startsWith("tfilter") ? h.values() : STRING);
-        Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> kept =
-            op.store ? g.keyValue(op, out.keys(), out.values()) : Materialized.with(out.keys(), out.values());
         KTable<Object, Object> t = h.table();
-        KTable<Object, Object> made = switch (op.op) {
-            case "tfilter" -> t.filter((k, v) -> Functions.keep(op.fn, v), g.named(op), kept);
-            case "tfilternot" -> t.filterNot((k, v) -> Functions.keep(op.fn, v), g.named(op), kept);
-            case "tmapvalues" -> t.mapValues(v -> v == null ? null : Functions.value(op.fn, v), g.named(op), kept);
-            default -> t.transformValues(() -> new WithKey(v -> v == null ? null : Functions.value(op.fn, v)), kept, g.named(op));
+        KTable<Object, Object> made = op.store ? stored(op, t, g.keyValue(op, out.keys(), out.values())) : switch (op.op) {
+            case "tfilter" -> t.filter((k, v) -> Functions.keep(op.fn, v), g.named(op));
+            case "tfilternot" -> t.filterNot((k, v) -> Functions.keep(op.fn, v), g.named(op));
+            case "tmapvalues" -> t.mapValues(v -> Functions.value(op.fn, v), g.named(op));
+            default -> t.transformValues(() -> new WithKey(v -> Functions.value(op.fn, v)), g.named(op));
         };
         g.put(op.id, new Graph.Handle(made, out.keys(), out.values()));
+    }
+
+    private KTable<Object, Object> stored(
+            Scenario.Op op, KTable<Object, Object> t, Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> store) {
+        return switch (op.op) {
+            case "tfilter" -> t.filter((k, v) -> Functions.keep(op.fn, v), g.named(op), store);
+            case "tfilternot" -> t.filterNot((k, v) -> Functions.keep(op.fn, v), g.named(op), store);
+            case "tmapvalues" -> t.mapValues(v -> Functions.value(op.fn, v), g.named(op), store);
+            default -> t.transformValues(() -> new WithKey(v -> Functions.value(op.fn, v)), store, g.named(op));
+        };
     }
 
     /** WithKey shows the key and the value. */
@@ -118,24 +127,24 @@ final class Tables {
     }
 
     private void aggregate(Scenario.Op op) {
-        KGroupedStream<Object, Object> grouped = g.from(op, 0).as();
+        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, false);
         if (op.op.equals("count")) {
             @SuppressWarnings("unchecked")
             Materialized<Object, Long, KeyValueStore<Bytes, byte[]>> store =
                 (Materialized<Object, Long, KeyValueStore<Bytes, byte[]>>) (Materialized<?, ?, ?>) g.keyValue(op, STRING, LONG);
-            g.put(op.id, new Graph.Handle(grouped.count(g.named(op), store), STRING, LONG));
+            g.putTable(op, grouped.count(g.named(op), store), STRING, LONG);
         } else if (op.op.equals("reduce")) {
             g.put(op.id, grouped.reduce((a, b) -> Functions.reduce(op.fn, a, b), g.named(op), g.keyValue(op, STRING, STRING)));
         } else {
-            g.put(op.id, grouped.aggregate(() -> "0", (k, v, row) -> Functions.add(op.fn, row, v), g.named(op), g.keyValue(op, STRING, STRING)));
+            g.putTable(op, grouped.aggregate(() -> "0", (k, v, row) -> Functions.add(op.fn, row, v), g.named(op), g.keyValue(op, STRING, STRING)), STRING, STRING);
         }
     }
 
     /** cogroup combines the groups that it is made from; each marks what it adds with its place. */
-    static CogroupedKStream<Object, Object> cogrouped(Graph g, Scenario.Op op) {
+    static CogroupedKStream<Object, Object> cogrouped(Graph g, Scenario.Op op, boolean presentOnly) {
         CogroupedKStream<Object, Object> all = null;
         for (int i = 0; i < op.from.size(); i++) {
-            KGroupedStream<Object, Object> grouped = g.from(op, i).as();
+            KGroupedStream<Object, Object> grouped = g.grouped(op, i, presentOnly);
             int place = i;
             if (all == null) {
                 all = grouped.cogroup((k, v, row) -> Functions.add(op.fn, row, place + Functions.text(v)));
@@ -147,7 +156,7 @@ final class Tables {
     }
 
     private void cogroup(Scenario.Op op) {
-        g.put(op.id, cogrouped(g, op).aggregate(() -> "0", g.named(op), g.keyValue(op, STRING, STRING)));
+        g.putTable(op, cogrouped(g, op, false).aggregate(() -> "0", g.named(op), g.keyValue(op, STRING, STRING)), STRING, STRING);
     }
 
     private void aggregateTable(Scenario.Op op) {
@@ -167,22 +176,38 @@ final class Tables {
 
     private void join(Scenario.Op op) {
         KTable<Object, Object> other = g.from(op, 1).table();
-        Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> kept =
-            op.store ? g.keyValue(op, STRING, STRING) : Materialized.with(STRING, STRING);
+        ValueJoiner<Object, Object, Object> with = joiner(op);
+        if (!op.store) {
+            g.put(op.id, switch (op.op) {
+                case "tablejoin" -> in(op).join(other, with, g.named(op));
+                case "tableleft" -> in(op).leftJoin(other, with, g.named(op));
+                default -> in(op).outerJoin(other, with, g.named(op));
+            });
+            return;
+        }
+        Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> store = g.keyValue(op, STRING, STRING);
         g.put(op.id, switch (op.op) {
-            case "tablejoin" -> in(op).join(other, joiner(op), g.named(op), kept);
-            case "tableleft" -> in(op).leftJoin(other, joiner(op), g.named(op), kept);
-            default -> in(op).outerJoin(other, joiner(op), g.named(op), kept);
+            case "tablejoin" -> in(op).join(other, with, g.named(op), store);
+            case "tableleft" -> in(op).leftJoin(other, with, g.named(op), store);
+            default -> in(op).outerJoin(other, with, g.named(op), store);
         });
     }
 
     private void joinForeign(Scenario.Op op) {
         KTable<Object, Object> other = g.from(op, 1).table();
+        if (g.diff.contains("foreign-empty-value")) {
+            other = other.mapValues(v -> v); // its encoding is the default one: Marked
+        }
         Function<Object, Object> foreign = v -> Functions.key(op.key, "", v);
-        Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> kept =
-            op.store ? g.keyValue(op, STRING, STRING) : Materialized.with(STRING, STRING);
+        ValueJoiner<Object, Object, Object> with = joiner(op);
+        TableJoined<Object, Object> named = TableJoined.as(op.id);
+        if (!op.store) {
+            g.put(op.id, op.op.equals("foreignjoin")
+                ? in(op).join(other, foreign, with, named) : in(op).leftJoin(other, foreign, with, named));
+            return;
+        }
+        Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> store = g.keyValue(op, STRING, STRING);
         g.put(op.id, op.op.equals("foreignjoin")
-            ? in(op).join(other, foreign, joiner(op), TableJoined.as(op.id), kept)
-            : in(op).leftJoin(other, foreign, joiner(op), TableJoined.as(op.id), kept));
+            ? in(op).join(other, foreign, with, named, store) : in(op).leftJoin(other, foreign, with, named, store));
     }
 }

@@ -49,18 +49,23 @@ final class Windows {
         Serde<?> keys = parts[0].equals("session")
             ? WindowedSerdes.sessionWindowedSerdeFrom(String.class)
             : WindowedSerdes.timeWindowedSerdeFrom(String.class, op.n("size"));
-        g.put(op.id, new Graph.Handle(made, (Serde<Object>) keys, parts[1].equals("count") ? LONG : STRING));
+        g.putTable(op, made, keys, parts[1].equals("count") ? LONG : STRING);
         return true;
+    }
+
+    /** skipsNulls: in time and session windows, Kafka Streams shows null values to the functions. */
+    private boolean skipsNulls(String window, String aggregation) {
+        return g.diff.contains("window-null-value") && !window.equals("sliding") && !aggregation.equals("count");
     }
 
     private KTable<?, ?> windows(Scenario.Op op, String window, String aggregation) {
         if (aggregation.equals("cogroup")) {
-            var all = Tables.cogrouped(g, op);
+            var all = Tables.cogrouped(g, op, skipsNulls(window, aggregation));
             TimeWindowedCogroupedKStream<Object, Object> in =
                 window.equals("sliding") ? all.windowedBy(sliding(op)) : all.windowedBy(time(op, window));
             return in.aggregate(() -> "0", g.named(op), retained(op));
         }
-        KGroupedStream<Object, Object> grouped = g.from(op, 0).as();
+        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, skipsNulls(window, aggregation));
         TimeWindowedKStream<Object, Object> in =
             window.equals("sliding") ? grouped.windowedBy(sliding(op)) : grouped.windowedBy(time(op, window));
         in = in.emitStrategy(emit(op));
@@ -77,10 +82,10 @@ final class Windows {
         Materialized<Object, Object, SessionStore<Bytes, byte[]>> store =
             retained(op, Graph.Kind.SESSION, aggregation.equals("count") ? LONG : STRING);
         if (aggregation.equals("cogroup")) {
-            SessionWindowedCogroupedKStream<Object, Object> in = Tables.cogrouped(g, op).windowedBy(gap);
+            SessionWindowedCogroupedKStream<Object, Object> in = Tables.cogrouped(g, op, skipsNulls("session", aggregation)).windowedBy(gap);
             return in.aggregate(() -> "0", (k, a, b) -> Functions.merge(a, b), g.named(op), store);
         }
-        KGroupedStream<Object, Object> grouped = g.from(op, 0).as();
+        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, skipsNulls("session", aggregation));
         SessionWindowedKStream<Object, Object> in = grouped.windowedBy(gap).emitStrategy(emit(op));
         return switch (aggregation) {
             case "count" -> in.count(g.named(op), (Materialized) store);
@@ -109,11 +114,26 @@ final class Windows {
     }
 
     private <S extends StateStore> Materialized<Object, Object, S> retained(Scenario.Op op, Graph.Kind kind, Serde<Object> values) {
-        Materialized<Object, Object, S> store = g.store(op, kind, STRING, values);
-        if (op.emit.equals("close") && g.diff.contains("close-keeps-all")) {
-            return store.withRetention(ofMillis(1L << 40));
+        boolean lasting = op.emit.equals("close") && g.diff.contains("close-keeps-all");
+        if (kind == Graph.Kind.SESSION && lasting) {
+            g.stores.put(op.id, kind);
+            long shown = op.n("size") + op.n("grace") + 1;
+            return (Materialized) Materialized.as(new LastingSessions(op.id, shown))
+                .withKeySerde((Serde) STRING).withValueSerde((Serde) values).withRetention(ofMillis(shown));
         }
-        return op.has("retention") ? store.withRetention(op.ms("retention")) : store;
+        return g.<S>store(op, kind, STRING, values).withRetention(ofMillis(lasting ? 1L << 50 : retention(op)));
+    }
+
+    /** retention is Kafka Streams' default, or as given, or a millisecond more where one is needed. */
+    private long retention(Scenario.Op op) {
+        long least = op.n("size") + op.n("grace");
+        if (op.op.startsWith("sliding")) {
+            least += op.n("size");
+        }
+        if (g.diff.contains("retention-edge")) {
+            least++;
+        }
+        return op.has("retention") ? Math.max(op.n("retention"), least) : least;
     }
 
     private void suppress(Scenario.Op op) {
@@ -124,7 +144,7 @@ final class Windows {
                 ? Suppressed.BufferConfig.maxRecords(op.n("records")).shutDownWhenFull()
                 : Suppressed.BufferConfig.unbounded()).withName(op.id)
             : Suppressed.untilTimeLimit(op.ms("limit"), bounds(op)).withName(op.id);
-        g.put(op.id, new Graph.Handle(table.suppress(rule), h.keys(), h.values()));
+        g.putTable(op, table.suppress(rule), h.keys(), h.values());
     }
 
     static Suppressed.BufferConfig<?> bounds(Scenario.Op op) {
