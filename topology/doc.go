@@ -46,6 +46,8 @@
 //     [Merge] and [Through] keep the key null; To writes a null key.
 //   - Operators that need a key (Count, Reduce, Aggregate, Table, [JoinTable]) skip a record without one, as the application's
 //     processor.ErrorPolicy says, and it is counted. [LeftJoinTable] joins it with nothing.
+//   - In windows and sessions the reductions and aggregations ignore tombstones, [CountSessions] and, but for sliding windows,
+//     [CountWindows] count them, as Kafka Streams does. Joins of streams drop them.
 //   - A nil pointer or nil byte slice that a function of a table returns (as of [MapTableValues], [AggregateTable] or a join
 //     of tables) is no value: the row is deleted. In [GroupTableBy] it puts the row into no group.
 //
@@ -64,6 +66,22 @@
 //
 // A join of tables sees changes that are held back when they are forwarded, not before, so that every change of a joined
 // table begins where the last one has ended, and sums over it are right.
+//
+// # Windows and time
+//
+// [WindowedBy] and [SessionsBy] put the records of a grouped stream into windows of event time, whose tables have keys of type
+// store.Windowed. Each aggregation, each [Suppress] and each join of streams goes by the highest timestamp that it has seen in
+// its task, which is Kafka Streams' observed stream time; here it survives restarts, in the metadata of committed positions. A
+// record is used for those of its windows that this time has not passed by more than the grace. What comes later is told to
+// processor.Options.Late, counted, and a stream of its own ([LateRecords]).
+//
+// Results are forwarded as those of other tables, or once when a window is closed: with [EmitOnClose], which writes nothing
+// but the rows, or with [Suppress], whose buffer also serves other tables. Only a record moves stream time, so in silence
+// nothing is closed, unless [WallClockClose] says so. A single record dated years ahead closes everything; [Topic.WithMaxAhead]
+// guards against it.
+//
+// The stores of windows have to keep their rows for as long as the windows may need them; the windows say how long
+// ([TimeWindows.Store] and its like), and Build checks it.
 //
 // # Partitions
 //
