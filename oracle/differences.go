@@ -27,12 +27,13 @@ func Differences() []Difference {
 		{Name: "old-value", Ops: append([]string{"aggregate", "count", "cogroup", "suppress", "tsuppress"}, all...), When: oldValuesMatter},
 		{Name: "foreign-empty-value", Ops: []string{"foreignjoin", "foreignleft"}},
 		{Name: "window-null-value", Ops: all},
+		{Name: "session-headers", Ops: aggregationsIn("session")},
 		{Name: "retention-edge", Ops: aggregationsIn("sliding", "session")},
 		{Name: "join-same-time", Ops: []string{"streamjoin", "streamleft", "streamouter"}},
+		{Name: "join-headers", Ops: []string{"streamleft", "streamouter"}},
 		{Name: "versioned-delete-same-time", Ops: []string{"table", "totable"}, When: has("history"), Without: withoutDeletesAtSameTime},
-		{Name: "close-keeps-all", Ops: all, When: func(s scenario.Scenario) bool {
-			return slices.ContainsFunc(s.Ops, func(op scenario.Op) bool { return op.Emit == "close" })
-		}},
+		{Name: "close-keeps-all", Ops: all, When: emitsOnClose},
+		{Name: "close-headers", Ops: all, When: emitsOnClose},
 	}
 }
 
@@ -56,6 +57,10 @@ func has(name string) func(scenario.Scenario) bool {
 	return func(s scenario.Scenario) bool {
 		return slices.ContainsFunc(s.Ops, func(op scenario.Op) bool { _, has := op.N[name]; return has })
 	}
+}
+
+func emitsOnClose(s scenario.Scenario) bool {
+	return slices.ContainsFunc(s.Ops, func(op scenario.Op) bool { return op.Emit == "close" })
 }
 
 // withoutDeletesAtSameTime leaves out tombstones with the timestamp of the latest record of their key and topic.

@@ -2,6 +2,8 @@ package oracle
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/millrace-streams/millrace/oracle/scenario"
@@ -19,7 +21,7 @@ func outputOf[K, V any](t topology.Topic[K, V], key func(K) string, value func(V
 		out := testdriver.Output(d, t)
 		return func() (rows []scenario.Row) {
 			for _, r := range out.ReadAll() {
-				row := scenario.Row{Topic: t.Name(), Time: r.Timestamp}
+				row := scenario.Row{Topic: t.Name(), Time: r.Timestamp, Origin: origin(r.Headers)}
 				if !r.NullKey {
 					row.Key = new(key(r.Key))
 				}
@@ -31,6 +33,15 @@ func outputOf[K, V any](t topology.Topic[K, V], key func(K) string, value func(V
 			return rows
 		}
 	}
+}
+
+// origin returns the values of headers.
+func origin(headers []processor.Header) string {
+	var values []string
+	for _, h := range headers {
+		values = append(values, string(h.Value))
+	}
+	return strings.Join(values, ",")
 }
 
 // contents reads a store.
@@ -76,7 +87,7 @@ func Millrace(s scenario.Scenario, before func(*testdriver.Driver, int), opts ..
 		if step.Topic == scenario.Clock {
 			d.Advance(time.Duration(step.Time) * time.Millisecond)
 		} else if send := feed[step.Topic]; send != nil {
-			send(step)
+			send(i, step)
 		}
 		a.Out = append(a.Out, drain(i)...)
 		if err := d.Err(); err != nil {
@@ -92,12 +103,13 @@ func Millrace(s scenario.Scenario, before func(*testdriver.Driver, int), opts ..
 	return a, nil
 }
 
-func senders(g *graph, d *testdriver.Driver) map[string]func(scenario.Step) {
-	feed := map[string]func(scenario.Step){}
+func senders(g *graph, d *testdriver.Driver) map[string]func(int, scenario.Step) {
+	feed := map[string]func(int, scenario.Step){}
 	for _, t := range g.inputs {
 		in := testdriver.Input(d, t)
-		feed[t.Name()] = func(s scenario.Step) {
+		feed[t.Name()] = func(i int, s scenario.Step) {
 			r := processor.Record[string, []byte]{NullKey: s.Key == nil, NullValue: s.Value == nil, Timestamp: s.Time}
+			r.Headers = []processor.Header{{Key: "step", Value: []byte(strconv.Itoa(i))}}
 			if s.Key != nil {
 				r.Key = *s.Key
 			}

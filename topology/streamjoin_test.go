@@ -127,3 +127,12 @@ func TestJoinStoresMayKeepMore(t *testing.T) {
 	}, testdriver.DefaultPartitions(1))
 	equal(t, d.send("left k a 0", "left x x 100", "right k b 1"), "k=ab@1")
 }
+
+// When unmatched records are looked at depends on the oldest that was seen at the last look, as in Kafka Streams: here the look
+// at 4 ends at the second of two records of one time and key.
+func TestUnmatchedRecordsComeWhenKafkaStreamsGivesThem(t *testing.T) {
+	t.Parallel()
+	d := drive(t, streamJoins("outer", topology.WithinBeforeAfter(0, 5*ms).Grace(3*ms)))
+	equal(t, d.send("right r c2 1", "right r a5 1", "left q a4 0", "left k a4 4", "right k a3 4"), "k=a4/a3@4")
+	equal(t, d.send("right r a1 5"), "r=~/c2@1", "r=~/a5@1")
+}

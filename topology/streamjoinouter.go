@@ -197,7 +197,8 @@ func (t *joinTimes[K, R]) giveUnmatched(after int64, next processor.Emit[K, R]) 
 		}
 		side := p.Key[8]
 		if open[side] = open[side] || ts+t.after[side] >= t.seen.Value(); open[side] {
-			return true, nil
+			// Kafka Streams goes from record to record, and so would stop at the second one of this row.
+			return !(open[0] && open[1] && records(p.Value) > 1), nil
 		}
 		if err := t.give(p, next); err != nil {
 			return false, err
@@ -233,13 +234,21 @@ const listOfAny = 1
 
 var errOuterRow = errors.New("topology: not a row of the outer store of a join")
 
+// records returns how many records a row holds.
+func records(list []byte) uint32 {
+	if len(list) < 5 {
+		return 0
+	}
+	return binary.BigEndian.Uint32(list[1:])
+}
+
 // give forwards the records of a row.
 func (t *joinTimes[K, R]) give(p store.Pair, next processor.Emit[K, R]) error {
 	ts, list := int64(binary.BigEndian.Uint64(p.Key)), p.Value
 	if len(list) < 5 || list[0] != listOfAny {
 		return errOuterRow
 	}
-	n := binary.BigEndian.Uint32(list[1:])
+	n := records(list)
 	for list = list[5:]; n > 0; n-- {
 		if len(list) < 4 {
 			return errOuterRow

@@ -63,6 +63,9 @@ func (d *draw) window(window, op, emit string) string {
 		switch window {
 		case "sliding":
 			least += size
+			if emit == "close" { // Kafka Streams then keeps all rows: so that as much is kept as is needed
+				least += size + 1
+			}
 		case "session":
 			least++
 		}

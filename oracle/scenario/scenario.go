@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Clock is the topic of a step that advances the wall clock.
@@ -74,14 +75,21 @@ type Row struct {
 	Topic      string
 	Key, Value *string
 	Time       int64
+	// Origin is the value of the header "step", which each record that is fed has: the index of its step. Several are
+	// separated by commas.
+	Origin string
 }
 
-// MarshalJSON writes [step, topic, key, value, time], for a store's row [key, value, time].
+// MarshalJSON writes [step, topic, key, value, time, origin] without an origin that is the step, for a store's row
+// [key, value, time].
 func (r Row) MarshalJSON() ([]byte, error) {
-	if r.Topic == "" {
+	switch {
+	case r.Topic == "":
 		return json.Marshal([]any{r.Key, r.Value, r.Time})
+	case r.Origin == strconv.Itoa(r.Step):
+		return json.Marshal([]any{r.Step, r.Topic, r.Key, r.Value, r.Time})
 	}
-	return json.Marshal([]any{r.Step, r.Topic, r.Key, r.Value, r.Time})
+	return json.Marshal([]any{r.Step, r.Topic, r.Key, r.Value, r.Time, r.Origin})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -91,10 +99,15 @@ func (r *Row) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
-	if len(parts) == 3 {
+	switch len(parts) {
+	case 3:
 		return each(parts, &r.Key, &r.Value, &r.Time)
+	case 6:
+		return each(parts, &r.Step, &r.Topic, &r.Key, &r.Value, &r.Time, &r.Origin)
 	}
-	return each(parts, &r.Step, &r.Topic, &r.Key, &r.Value, &r.Time)
+	err := each(parts, &r.Step, &r.Topic, &r.Key, &r.Value, &r.Time)
+	r.Origin = strconv.Itoa(r.Step)
+	return err
 }
 
 func each(parts []json.RawMessage, into ...any) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,11 +50,15 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s %s=%s @%d", s.Topic, show(s.Key), show(s.Value), s.Time)
 }
 
-// String shows a written record as a step is shown, with the number of the step that it follows.
+// String shows a written record as a step is shown, with the number of the step that it follows, and with the origin if that
+// is another one.
 func (r Row) String() string {
 	line := fmt.Sprintf("%s=%s @%d", show(r.Key), show(r.Value), r.Time)
 	if r.Topic == "" {
 		return line
+	}
+	if r.Origin != strconv.Itoa(r.Step) {
+		line += fmt.Sprintf(" from %q", r.Origin)
 	}
 	return fmt.Sprintf("%3d  %s %s", r.Step, r.Topic, line)
 }

@@ -23,8 +23,12 @@ final class Graph {
     static final Serde<Object> STRING = (Serde<Object>) (Serde<?>) Serdes.String();
     static final Serde<Object> LONG = (Serde<Object>) (Serde<?>) Serdes.Long();
 
-    /** A handle of any kind: KStream, KTable, GlobalKTable, grouped or cogrouped. */
-    record Handle(Object node, Serde<Object> keys, Serde<Object> values) {
+    /** A handle of any kind: KStream, KTable, GlobalKTable, grouped or cogrouped. The changes of a bare table have no headers. */
+    record Handle(Object node, Serde<Object> keys, Serde<Object> values, boolean bare) {
+        Handle(Object node, Serde<Object> keys, Serde<Object> values) {
+            this(node, keys, values, false);
+        }
+
         KStream<Object, Object> stream() {
             return (KStream<Object, Object>) node;
         }
@@ -46,6 +50,7 @@ final class Graph {
 
     final StreamsBuilder builder;
     final Set<String> diff;
+    final Origin origin = new Origin();
     final Map<String, Serde<Object>> inputs = new LinkedHashMap<>();
     final Map<String, Handle> outputs = new LinkedHashMap<>();
     final Map<String, Kind> stores = new LinkedHashMap<>();
@@ -83,12 +88,15 @@ final class Graph {
         Serde<Object> keys = (Serde<Object>) keySerde;
         Serde<Object> values = (Serde<Object>) valueSerde;
         KTable<Object, Object> t = (KTable<Object, Object>) table;
+        if (op.op.startsWith("session.") && !op.emit.equals("close") && diff.contains("session-headers")) {
+            t = origin.own(t.toStream()).toTable(Materialized.with(keys, values));
+        }
         if (diff.contains("old-value")) {
             Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> held =
                 Materialized.<Object, Object, KeyValueStore<Bytes, byte[]>>as(op.id + ".held").withKeySerde(keys).withValueSerde(values);
             t = t.mapValues(v -> v, held);
         }
-        put(op.id, new Handle(t, keys, values));
+        put(op.id, new Handle(t, keys, values, op.emit.equals("close") && diff.contains("close-headers")));
     }
 
     Named named(Scenario.Op op) {

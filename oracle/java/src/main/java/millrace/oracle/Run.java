@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -11,7 +12,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.StringJoiner;
 import java.util.TreeSet;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.Deserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsBuilder;
@@ -26,6 +30,7 @@ import org.apache.kafka.streams.test.TestRecord;
 /** One scenario on Kafka Streams' test driver. */
 final class Run {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String HEADER = "step";
 
     private final Graph graph;
     private final TopologyTestDriver driver;
@@ -36,7 +41,7 @@ final class Run {
     private final ArrayNode out = JSON.createArrayNode();
 
     /**
-     * The answer has id, out (step, topic, key, value, timestamp), dropped (how many records were skipped as late, without a
+     * The answer has id, out (step, topic, key, value, timestamp, and the headers' values unless they are the step), dropped (how many records were skipped as late, without a
      * key and the like), stores (the final content), and error if something was thrown, after what was written until then.
      */
     static ObjectNode answer(Scenario s, Path state) {
@@ -98,7 +103,7 @@ final class Run {
         answer.set("out", out);
         try {
             for (int i = 0; i < s.in.size(); i++) {
-                step(s.in.get(i));
+                step(i, s.in.get(i));
                 drain(i);
             }
         } catch (Exception e) {
@@ -111,7 +116,8 @@ final class Run {
         return answer;
     }
 
-    private void step(List<JsonNode> step) {
+    /** step feeds a record, with its number as a header. */
+    private void step(int number, List<JsonNode> step) {
         String topic = step.get(0).asText();
         if (topic.equals("@")) {
             driver.advanceWallClockTime(Duration.ofMillis(step.get(1).asLong()));
@@ -121,7 +127,9 @@ final class Run {
         if (key != null) {
             keys.add(key);
         }
-        inputs.get(topic).pipeInput(key, text(step.get(2)), step.get(3).asLong());
+        RecordHeaders headers = new RecordHeaders();
+        headers.add(HEADER, Integer.toString(number).getBytes(StandardCharsets.UTF_8));
+        inputs.get(topic).pipeInput(new TestRecord<>(key, text(step.get(2)), headers, step.get(3).asLong()));
     }
 
     private static String text(JsonNode n) {
@@ -135,9 +143,19 @@ final class Run {
                 if (r.key() != null) {
                     keys.add(r.key().toString());
                 }
-                out.addArray().add(step).add(name).add(text(r.key())).add(text(r.value())).add(r.timestamp());
+                ArrayNode row = out.addArray().add(step).add(name).add(text(r.key())).add(text(r.value())).add(r.timestamp());
+                String from = numbers(r.headers());
+                if (!from.equals(Integer.toString(step))) {
+                    row.add(from);
+                }
             }
         });
+    }
+
+    private static String numbers(Headers headers) {
+        StringJoiner all = new StringJoiner(",");
+        headers.forEach(h -> all.add(new String(h.value(), StandardCharsets.UTF_8)));
+        return all.toString();
     }
 
     private static String text(Object o) {

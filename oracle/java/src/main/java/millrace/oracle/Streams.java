@@ -79,7 +79,7 @@ final class Streams {
     private void source(Scenario.Op op) {
         String topic = op.from.get(0);
         g.inputs.put(topic, STRING);
-        g.put(op.id, g.builder.stream(topic, Consumed.with(STRING, STRING).withName(op.id)));
+        g.put(op.id, g.origin.noted(g.builder.stream(topic, Consumed.with(STRING, STRING).withName(op.id))));
     }
 
     private void globalTable(Scenario.Op op) {
@@ -187,11 +187,12 @@ final class Streams {
             with = with.withDslStoreSuppliers(new LongerRetention());
         }
         KStream<Object, Object> other = g.from(op, 1).stream();
-        g.put(op.id, switch (op.op) {
+        KStream<Object, Object> joined = switch (op.op) {
             case "streamjoin" -> in(op).join(other, JOINER, windows, with);
             case "streamleft" -> in(op).leftJoin(other, JOINER, windows, with);
             default -> in(op).outerJoin(other, JOINER, windows, with);
-        });
+        };
+        g.put(op.id, g.diff.contains("join-headers") ? g.origin.bareOfOthers(joined) : joined);
     }
 
     private void sink(Scenario.Op op) {

@@ -86,7 +86,8 @@ final class Tables {
 
     private void changes(Scenario.Op op) {
         Graph.Handle h = g.from(op, 0);
-        g.put(op.id, new Graph.Handle(h.table().toStream(g.named(op)), h.keys(), h.values()));
+        KStream<Object, Object> s = h.table().toStream(g.named(op));
+        g.put(op.id, new Graph.Handle(h.bare() ? g.origin.bare(s) : s, h.keys(), h.values()));
     }
 
     private void rowByRow(Scenario.Op op) {

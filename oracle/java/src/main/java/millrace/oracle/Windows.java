@@ -124,16 +124,17 @@ final class Windows {
         return g.<S>store(op, kind, STRING, values).withRetention(ofMillis(lasting ? 1L << 50 : retention(op)));
     }
 
-    /** retention is Kafka Streams' default, or as given, or a millisecond more where one is needed. */
+    /** retention is as given, or Kafka Streams' default, or Millrace's. */
     private long retention(Scenario.Op op) {
-        long least = op.n("size") + op.n("grace");
+        if (op.has("retention")) {
+            return op.n("retention");
+        }
+        boolean longer = g.diff.contains("retention-edge");
+        long size = op.n("size");
         if (op.op.startsWith("sliding")) {
-            least += op.n("size");
+            return longer ? 3 * size + op.n("grace") + 1 : 2 * size + op.n("grace");
         }
-        if (g.diff.contains("retention-edge")) {
-            least++;
-        }
-        return op.has("retention") ? Math.max(op.n("retention"), least) : least;
+        return size + op.n("grace") + (longer && op.op.startsWith("session") ? 1 : 0);
     }
 
     private void suppress(Scenario.Op op) {
