@@ -5,7 +5,6 @@ package oracle_test
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,26 +40,12 @@ func start(t *testing.T) *oracle.KafkaStreams {
 	return k
 }
 
-// unsettled names families of kinds in which some random scenarios differ for a reason that is not known yet. They are left
-// out, and said to be, unless they are asked for by -kind; docs/DIFFERENCES.md names them too.
-var unsettled = map[string]string{
-	"window": "about 1 in 2,000 scenarios differs, with sliding windows", "suppress": "as window",
-	"streamjoin": "compared too little so far", "versioned": "compared too little so far",
-}
-
 // kinds returns the kinds that were asked for.
 func kinds() (names []string) {
-	left := map[string]string{}
 	for _, name := range scenario.Kinds() {
-		family, _, _ := strings.Cut(name, ".")
-		if why := unsettled[family]; why != "" && *only == "" {
-			left[family] = why
-		} else if strings.HasPrefix(name, *only) {
+		if strings.HasPrefix(name, *only) {
 			names = append(names, name)
 		}
-	}
-	for family, why := range left {
-		fmt.Printf("NOT COMPARED: %s: %s\n", family, why)
 	}
 	return names
 }

@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"cmp"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -87,4 +88,38 @@ func unordered(rows []scenario.Row) {
 	slices.SortStableFunc(rows, func(a, b scenario.Row) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.String(), b.String()))
 	})
+}
+
+// TestCached runs the scenarios of testdata that end in a table with tables that forward once per commit: what is left of each
+// key must be the same.
+func TestCached(t *testing.T) {
+	for _, list := range goldens(t) {
+		for _, g := range list {
+			s := g.Scenario
+			if !s.Uses("changes") || s.Uses("suppress", "tsuppress") {
+				continue
+			}
+			got, err := oracle.Millrace(s, nil, testdriver.Cached())
+			if err != nil {
+				t.Errorf("%v\n%v", s, err)
+			} else if want, got := last(g.Answer.Out), last(got.Out); !maps.Equal(want, got) {
+				t.Errorf("with the cache on: %v\nKafka Streams: %v\nMillrace:      %v", s, want, got)
+			}
+		}
+	}
+}
+
+// last returns the last value of each key that is there.
+func last(rows []scenario.Row) map[string]string {
+	rest := map[string]string{}
+	for _, r := range rows {
+		key := ""
+		if r.Key != nil {
+			key = *r.Key
+		}
+		if delete(rest, key); r.Value != nil {
+			rest[key] = *r.Value
+		}
+	}
+	return rest
 }

@@ -153,7 +153,7 @@ func TestDecodedValuesAreCopies(t *testing.T) {
 	data := []byte("shared")
 	text, _ := serde.String.Decode(data)
 	raw, _ := serde.Bytes.Decode(data)
-	copy(data, "XXXXXX")
+	copy(data, "------")
 	if text != "shared" || string(raw) != "shared" {
 		t.Errorf("decoded values changed with the data: %q %q", text, raw)
 	}

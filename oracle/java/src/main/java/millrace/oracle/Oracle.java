@@ -2,11 +2,13 @@ package millrace.oracle;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 
 /**
  * Answers scenarios: each line of the standard input is one, as JSON, and each line of the standard output its answer, in
@@ -22,18 +24,19 @@ public final class Oracle {
         Path state = args.length > 0
             ? Files.createTempDirectory(Path.of(args[0]), "millrace-oracle")
             : Files.createTempDirectory("millrace-oracle");
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(state)));
         try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 out.println(json.writeValueAsString(Run.answer(json.readValue(line, Scenario.class), state)));
             }
-        } finally {
-            delete(state);
         }
     }
 
-    private static void delete(Path dir) throws Exception {
+    private static void delete(Path dir) {
         try (var files = Files.walk(dir)) {
-            files.sorted(java.util.Comparator.reverseOrder()).forEach(p -> p.toFile().delete());
+            files.sorted(Comparator.reverseOrder()).forEach(p -> p.toFile().delete());
+        } catch (IOException e) {
+            System.err.println(e);
         }
     }
 }
