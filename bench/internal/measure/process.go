@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,8 +19,13 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	stderr bytes.Buffer
-	events chan event // what it says; closed at its end
-	ended  chan error // the outcome of Wait, once
+	ended  chan struct{} // closed at its end
+	err    error         // of the end
+
+	mu      sync.Mutex
+	said    []event
+	more    chan struct{} // closed when it says more, and replaced
+	dropped bool          // it is to end
 }
 
 // event is a line that a process says, and when.
@@ -35,9 +40,15 @@ func (e event) number() float64 {
 	return n
 }
 
-// begin starts a process.
-func begin(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, events: make(chan event, 256), ended: make(chan error, 1)}
+// partition returns that of a changelog which the event is about.
+func (e event) partition() int {
+	n, _ := strconv.Atoi(e.words[1][strings.LastIndexByte(e.words[1], '-')+1:])
+	return n
+}
+
+// begin starts a process. fail is called if it ends when nobody wants it to.
+func begin(cmd *exec.Cmd, fail context.CancelCauseFunc) (*process, error) {
+	p := &process{cmd: cmd, ended: make(chan struct{}), more: make(chan struct{})}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -51,37 +62,60 @@ func begin(cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go p.follow(stdout)
+	go p.follow(stdout, fail)
 	return p, nil
 }
 
-// follow hands on what the process says until it ends.
-func (p *process) follow(stdout io.Reader) {
+// follow notes what the process says until it ends.
+func (p *process) follow(stdout io.Reader, fail context.CancelCauseFunc) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		if words := strings.Fields(lines.Text()); len(words) > 0 {
-			p.events <- event{time.Now(), words}
+			p.mu.Lock()
+			p.said = append(p.said, event{time.Now(), words})
+			close(p.more)
+			p.more = make(chan struct{})
+			p.mu.Unlock()
 		}
 	}
-	close(p.events)
-	p.ended <- p.cmd.Wait()
+	err := p.cmd.Wait()
+	text := strings.TrimSpace(p.stderr.String())
+	if err != nil {
+		p.err = fmt.Errorf("the process ended: %w: %s", err, text)
+	} else if text != "" {
+		slog.Warn("a run had something to say", "said", text)
+	}
+	close(p.ended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.dropped {
+		fail(fmt.Errorf("the process ended early: %w: %s", err, text))
+	}
 }
 
-// await waits until the process says a word and returns that; seen, if any, is called with what it says before.
-func (p *process) await(ctx context.Context, word string, seen func(event)) (event, error) {
+// find returns what the process has said that begins with a word.
+func (p *process) find(word string) (found []event, more <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.said {
+		if e.words[0] == word {
+			found = append(found, e)
+		}
+	}
+	return found, p.more
+}
+
+// await waits until the process has said a word so many times, and returns all that begin with it.
+func (p *process) await(ctx context.Context, word string, times int) ([]event, error) {
 	for {
+		found, more := p.find(word)
+		if len(found) >= times {
+			return found, nil
+		}
 		select {
-		case e, ok := <-p.events:
-			switch {
-			case !ok:
-				return e, p.failure(fmt.Errorf("it ended before it was %s", word))
-			case e.words[0] == word:
-				return e, nil
-			case seen != nil:
-				seen(e)
-			}
+		case <-more:
 		case <-ctx.Done():
-			return event{}, fmt.Errorf("it was not %s in time: %w", word, context.Cause(ctx))
+			return nil, fmt.Errorf("the process did not say %q %d times: %w", word, times, context.Cause(ctx))
 		}
 	}
 }
@@ -89,40 +123,27 @@ func (p *process) await(ctx context.Context, word string, seen func(event)) (eve
 // stopPatience is how long an orderly end may take.
 const stopPatience = 2 * time.Minute
 
-// stop ends the process in order and returns what it said last.
-func (p *process) stop() (last []event, err error) {
+// stop ends the process in order.
+func (p *process) stop() error {
+	p.release()
 	_ = p.stdin.Close()
-	late := time.AfterFunc(stopPatience, p.kill)
+	late := time.AfterFunc(stopPatience, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
-	for e := range p.events {
-		last = append(last, e)
-	}
-	err = p.failure(nil)
-	if text := strings.TrimSpace(p.stderr.String()); err == nil && text != "" {
-		slog.Warn("a run had something to say", "said", text)
-	}
-	return last, err
+	<-p.ended
+	return p.err
 }
 
-// kill ends the process at once.
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
-
-// drop ends the process, whatever became of it.
+// drop kills the process, if it is still there, and returns when it is gone.
 func (p *process) drop() {
-	p.kill()
-	for range p.events {
-	}
-	p.ended <- <-p.ended
+	p.release()
+	_ = p.cmd.Process.Kill()
+	<-p.ended
 }
 
-// failure returns why an ended process failed, or err.
-func (p *process) failure(err error) error {
-	ended := <-p.ended
-	p.ended <- ended
-	if err = errors.Join(err, ended); err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", err, strings.TrimSpace(p.stderr.String()))
+func (p *process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropped = true
 }
 
 // cpu is the time that the ended process took.

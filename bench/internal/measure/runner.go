@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -26,52 +27,84 @@ type Runner struct {
 	Profiles string // a folder, "" for none
 }
 
+// run is one run of one contender.
+type run struct {
+	*Runner
+	job  contender.Job
+	fail context.CancelCauseFunc // ends it
+}
+
+// patience bounds a run.
+const patience = 10 * time.Minute
+
 // Run runs a contender once. Its table, of what Load has put into the topics, is used only while it runs.
 func (r *Runner) Run(ctx context.Context, w work.Workload, c contender.Contender, table *work.Table) (report.Figure, error) {
-	j, done, err := r.prepare(ctx, w, c)
-	if err != nil {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the run takes too long"))
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	one := &run{Runner: r, fail: fail, job: r.job(w, c)}
+	defer one.remove()
+	if err := one.prepare(ctx); err != nil {
 		return nil, err
 	}
-	defer done()
 	switch w.Measure {
 	case work.Throughput:
-		return r.throughput(ctx, j, table)
+		return one.throughput(ctx, table)
+	case work.Restore:
+		return one.restore(ctx)
+	case work.Latency:
+		return one.latency(ctx)
+	case work.Restart:
+		return one.restart(ctx)
+	case work.Takeover:
+		return one.takeover(ctx)
+	case work.Rolling:
+		return one.rolling(ctx)
 	default:
 		return nil, fmt.Errorf("no way to measure %s", w.Measure)
 	}
 }
 
-// prepare makes what a run needs; done removes it, and what the run has made.
-func (r *Runner) prepare(ctx context.Context, w work.Workload, c contender.Contender) (j contender.Job, done func(), err error) {
+func (r *Runner) job(w work.Workload, c contender.Contender) contender.Job {
 	app := fmt.Sprintf("bench-%s-%s-%d", w.Name, c.Name, time.Now().UnixNano())
-	j = contender.Job{
+	j := contender.Job{
 		Workload: w, Contender: c.Name, Brokers: r.Brokers, App: app, Out: app + "-out", Interval: r.Interval, Threads: r.Threads, Instance: "1",
 	}
-	if r.Profiles != "" {
-		if err := os.MkdirAll(r.Profiles, 0o755); err != nil {
-			return j, nil, err
-		}
-		j.Profile = filepath.Join(r.Profiles, app)
+	if w.Topic == "" { // it has an input of its own
+		j.Workload.Topic = app + "-in"
 	}
-	if j.Dir, err = os.MkdirTemp("", "millrace-bench-"); err != nil {
-		return j, nil, err
-	}
-	done = func() {
-		_ = os.RemoveAll(j.Dir)
-		if err := r.Cluster.RemoveApp(app); err != nil {
-			slog.Warn("topics of a run are left behind", "app", app, "error", err)
-		}
-	}
-	if err := r.Cluster.Create(ctx, j.Out); err != nil {
-		done()
-		return j, nil, err
-	}
-	debug.FreeOSMemory() // this process is not to stand in the way
-	return j, done, nil
+	return j
 }
 
-// start starts the process of a job.
-func (r *Runner) start(ctx context.Context, j contender.Job) (*process, error) {
+// prepare makes what a run needs.
+func (r *run) prepare(ctx context.Context) (err error) {
+	if r.Profiles != "" {
+		if err := os.MkdirAll(r.Profiles, 0o755); err != nil {
+			return err
+		}
+		r.job.Profile = filepath.Join(r.Profiles, r.job.App)
+	}
+	if r.job.Dir, err = os.MkdirTemp("", "millrace-bench-"); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // this process is not to stand in the way
+	return errors.Join(r.Cluster.Create(ctx, r.job.Out), r.Cluster.Create(ctx, r.job.Workload.Topic))
+}
+
+// remove removes what a run has made.
+func (r *run) remove() {
+	err := r.Cluster.RemoveApp(r.job.App)
+	if r.job.Dir != "" {
+		err = errors.Join(err, os.RemoveAll(r.job.Dir))
+	}
+	if err != nil {
+		slog.Warn("something of a run is left behind", "app", r.job.App, "error", err)
+	}
+}
+
+// start starts the process of a job, which ends with ctx.
+func (r *run) start(ctx context.Context, j contender.Job) (*process, error) {
 	c, ok := contender.Find(j.Contender)
 	if !ok {
 		return nil, fmt.Errorf("no contender %q", j.Contender)
@@ -83,5 +116,5 @@ func (r *Runner) start(ctx context.Context, j contender.Job) (*process, error) {
 	} else if cmd, err = contender.Command(ctx, j); err != nil {
 		return nil, err
 	}
-	return begin(cmd)
+	return begin(cmd, r.fail)
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/millrace-streams/millrace/bench/internal/report"
 )
 
 // usage is what a running process has used so far; zero where the system does not tell.
@@ -40,15 +42,17 @@ func usageOf(pid int) (u usage) {
 	return u
 }
 
-// peak returns the largest resident set of a process that has ended, for systems where usageOf sees none. On Linux it begins
-// with the size of the process that started it.
-func (p *process) peak() int64 {
-	u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0
+// used notes what an ended process has used, given what was seen of it shortly before.
+func (p *process) used(f report.Figure, last usage) {
+	f[report.CPU] = p.cpu().Seconds()
+	if f[report.Peak] = float64(last.peak); last.peak > 0 {
+		return
 	}
-	if runtime.GOOS == "darwin" {
-		return int64(u.Maxrss)
+	// On Linux this one begins with the size of the process that started it.
+	if u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		f[report.Peak] = float64(u.Maxrss) * 1024
+		if runtime.GOOS == "darwin" {
+			f[report.Peak] = float64(u.Maxrss)
+		}
 	}
-	return int64(u.Maxrss) << 10
 }

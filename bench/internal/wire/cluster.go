@@ -44,9 +44,17 @@ const Patience = 30 * time.Second
 
 // Create creates a topic, unless it exists, and returns when all of its partitions are led. Its records do not age out.
 func (c *Cluster) Create(ctx context.Context, topic string) error {
-	forever := "-1"
+	return c.create(ctx, topic, "retention.ms", "-1")
+}
+
+// CreateCompacted creates a topic as changelogs are.
+func (c *Cluster) CreateCompacted(ctx context.Context, topic string) error {
+	return c.create(ctx, topic, "cleanup.policy", "compact")
+}
+
+func (c *Cluster) create(ctx context.Context, topic, setting, value string) error {
 	detail := &sarama.TopicDetail{
-		NumPartitions: work.Partitions, ReplicationFactor: -1, ConfigEntries: map[string]*string{"retention.ms": &forever},
+		NumPartitions: work.Partitions, ReplicationFactor: -1, ConfigEntries: map[string]*string{setting: &value},
 	}
 	return until(ctx, func() error { // a topic that is being deleted cannot be made anew for a moment
 		if err := c.admin.CreateTopic(topic, detail, false); err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
