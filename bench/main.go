@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -59,10 +60,12 @@ func run(ctx context.Context, o options) error {
 		}
 		rep.Section(w).Print(os.Stdout)
 		rep.Took = time.Since(rep.Started)
+		rep.Judge()
 		if err := o.write(rep); err != nil { // what there is stays if the rest is interrupted
 			return err
 		}
 	}
+	rep.PrintAims(os.Stdout)
 	fmt.Printf("took %v\n", rep.Took.Round(time.Second))
 	if n := rep.Failures(); n > 0 {
 		return fmt.Errorf("%d runs have no figure", n)
@@ -137,10 +140,12 @@ const slowRuns = 2
 
 // write writes the files that were asked for.
 func (o options) write(rep *report.Report) error {
+	var errs []error
 	if o.json != "" {
-		if err := rep.Write(o.json); err != nil {
-			return err
-		}
+		errs = append(errs, rep.Write(o.json))
 	}
-	return nil
+	if o.html != "" {
+		errs = append(errs, rep.WritePage(o.html))
+	}
+	return errors.Join(errs...)
 }

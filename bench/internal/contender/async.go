@@ -25,7 +25,7 @@ type async struct {
 	changelog string
 	byWord    string
 	messages  chan *sarama.ConsumerMessage
-	counts    [work.Partitions]map[string]int64
+	counts    []map[string]int64 // by partition
 	positions map[string]map[int32]int64
 }
 
@@ -35,8 +35,8 @@ func runAsync(ctx context.Context, j Job, say *Voice) error {
 		job: j, say: say, messages: make(chan *sarama.ConsumerMessage, 8192), positions: map[string]map[int32]int64{},
 		changelog: j.App + "-" + work.Store + "-changelog", byWord: j.App + "-" + work.Repartition + "-repartition",
 	}
-	for i := range a.counts {
-		a.counts[i] = map[string]int64{}
+	for range j.Workload.Partitions {
+		a.counts = append(a.counts, map[string]int64{})
 	}
 	cluster, err := wire.Open(j.Brokers)
 	if err != nil {
@@ -48,7 +48,7 @@ func runAsync(ctx context.Context, j Job, say *Voice) error {
 		inputs = append(inputs, a.byWord)
 	}
 	for _, topic := range []string{a.changelog, a.byWord} {
-		if err := cluster.Create(ctx, topic); err != nil {
+		if err := cluster.Create(ctx, topic, j.Workload.Partitions); err != nil {
 			return err
 		}
 	}

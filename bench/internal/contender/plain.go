@@ -48,7 +48,7 @@ type plain struct {
 	producer  *wire.Producer
 	changelog string
 	byWord    string
-	tables    [work.Partitions]table
+	tables    []table // by partition
 	positions map[wire.Place]int64
 	last      time.Time // of the commits
 
@@ -84,11 +84,11 @@ func runPlain(ctx context.Context, j Job, say *Voice) (err error) {
 		job: j, cluster: cluster, positions: map[wire.Place]int64{},
 		changelog: j.App + "-" + work.Store + "-changelog", byWord: j.App + "-" + work.Repartition + "-repartition",
 	}
-	for i := range p.tables {
-		p.tables[i].cells = map[string]*cell{}
+	for range j.Workload.Partitions {
+		p.tables = append(p.tables, table{cells: map[string]*cell{}})
 	}
 	for _, topic := range []string{p.changelog, p.byWord} {
-		if err := cluster.Create(ctx, topic); err != nil {
+		if err := cluster.Create(ctx, topic, j.Workload.Partitions); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,8 @@ func (p *plain) split(b wire.Block) {
 	at := time.Now()
 	b.Each(func(_, line []byte, _ int64) {
 		for word := range bytes.FieldsSeq(line) {
-			p.producer.Add(wire.Place{Topic: p.byWord, Partition: processor.PartitionForKey(word, work.Partitions)}, word, word, at)
+			to := wire.Place{Topic: p.byWord, Partition: processor.PartitionForKey(word, int32(len(p.tables)))}
+			p.producer.Add(to, word, word, at)
 			p.sent++
 		}
 	})

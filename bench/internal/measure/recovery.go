@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/millrace-streams/millrace/bench/internal/report"
-	"github.com/millrace-streams/millrace/bench/internal/work"
 )
 
 // steady is how long an application runs under traffic before anything happens to it. Its stores are on disk by then.
@@ -30,7 +29,7 @@ func (r *run) restart(ctx context.Context) (report.Figure, error) {
 	if err := f.traffic.until(ctx, outputs.all); err != nil {
 		return nil, err
 	}
-	figure := outputs.figure(killed, []int{0, 1, 2, 3})
+	figure := outputs.figure(killed, f.processes[0].partitions())
 	figure[report.Replayed] = float64(f.processes[0].replayed())
 	return figure, f.finish(ctx)
 }
@@ -65,7 +64,7 @@ func (r *run) rolling(ctx context.Context) (report.Figure, error) {
 		return nil, err
 	}
 	defer f.disband()
-	var last [work.Partitions]time.Time
+	last := make([]time.Time, r.job.Workload.Partitions)
 	idle := time.Duration(0)
 	began := time.Now()
 	gaps := func(a arrival) {
@@ -97,11 +96,11 @@ func (r *run) rolling(ctx context.Context) (report.Figure, error) {
 }
 
 // firsts are the times of the partitions' first outputs.
-type firsts [work.Partitions]time.Time
+type firsts []time.Time
 
 // outputsSince notes when each partition has the first output of a record that was due after a moment; also are told of all.
-func (f *fleet) outputsSince(moment time.Time, also ...func(arrival)) *firsts {
-	first := &firsts{}
+func (f *fleet) outputsSince(moment time.Time, also ...func(arrival)) firsts {
+	first := make(firsts, f.run.job.Workload.Partitions)
 	f.traffic.onArrival(func(a arrival) {
 		if first[a.partition].IsZero() && a.due.After(moment) {
 			first[a.partition] = a.at
@@ -114,12 +113,12 @@ func (f *fleet) outputsSince(moment time.Time, also ...func(arrival)) *firsts {
 }
 
 // all tells whether every partition has an output.
-func (first *firsts) all() bool {
-	return !slices.ContainsFunc(first[:], func(at time.Time) bool { return at.IsZero() })
+func (first firsts) all() bool {
+	return !slices.ContainsFunc(first, func(at time.Time) bool { return at.IsZero() })
 }
 
 // figure says how long after a moment the first and the last of some partitions had outputs.
-func (first *firsts) figure(moment time.Time, partitions []int) report.Figure {
+func (first firsts) figure(moment time.Time, partitions []int) report.Figure {
 	var took []float64
 	for _, p := range partitions {
 		took = append(took, first[p].Sub(moment).Seconds())

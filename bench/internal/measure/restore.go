@@ -18,16 +18,17 @@ func (r *run) restore(ctx context.Context) (report.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	partitions := r.job.Workload.Partitions
 	p, err := r.start(ctx, r.job)
 	if err != nil {
 		return nil, err
 	}
 	defer p.drop()
-	began, err := p.await(ctx, "restoring", work.Partitions)
+	began, err := p.await(ctx, "restoring", partitions)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := p.await(ctx, "restored", work.Partitions)
+	ended, err := p.await(ctx, "restored", partitions)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (r *run) restore(ctx context.Context) (report.Figure, error) {
 	if err := p.stop(); err != nil {
 		return nil, err
 	}
-	f := report.Figure{report.Rate: float64(records) / ended[work.Partitions-1].at.Sub(began[0].at).Seconds()}
+	f := report.Figure{report.Rate: float64(records) / ended[partitions-1].at.Sub(began[0].at).Seconds()}
 	p.used(f, last)
 	return f, r.Cluster.Check(ctx, r.job.Out, work.Counts(want))
 }
@@ -62,11 +63,11 @@ const stride = 7919
 // loadChangelog writes a changelog of counts, the last of which it returns.
 func (r *run) loadChangelog(ctx context.Context) ([]int64, error) {
 	changelog := r.job.App + "-" + work.Store + "-changelog"
-	if err := r.Cluster.CreateCompacted(ctx, changelog); err != nil {
+	if err := r.Cluster.CreateCompacted(ctx, changelog, r.job.Workload.Partitions); err != nil {
 		return nil, err
 	}
 	counts := make([]int64, r.job.Workload.Distinct)
-	l := wire.NewLoader(r.Cluster, changelog)
+	l := wire.NewLoader(r.Cluster, changelog, r.job.Workload.Partitions)
 	at := time.Now()
 	for i := range r.job.Workload.Records {
 		n := i * stride % len(counts)
@@ -83,7 +84,7 @@ const probed = 1000
 
 // probe sends records of some keys, waits until they are counted, and makes want what the output must be.
 func (r *run) probe(ctx context.Context, p *process, want []int64) error {
-	l := wire.NewLoader(r.Cluster, r.job.Workload.Topic)
+	l := wire.NewLoader(r.Cluster, r.job.Workload.Topic, r.job.Workload.Partitions)
 	for n := range want {
 		if n%probed != 0 {
 			want[n] = 0 // no output

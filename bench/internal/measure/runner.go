@@ -89,7 +89,8 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	debug.FreeOSMemory() // this process is not to stand in the way
-	return errors.Join(r.Cluster.Create(ctx, r.job.Out), r.Cluster.Create(ctx, r.job.Workload.Topic))
+	n := r.job.Workload.Partitions
+	return errors.Join(r.Cluster.Create(ctx, r.job.Out, n), r.Cluster.Create(ctx, r.job.Workload.Topic, n))
 }
 
 // remove removes what a run has made.

@@ -56,7 +56,7 @@ func (r *run) consumed(ctx context.Context, p *process) (time.Time, error) {
 	if w.Table != "" {
 		inputs = append(inputs, w.Table)
 	}
-	progress := r.Cluster.Progress(r.job.App, inputs...)
+	progress := r.Cluster.Progress(r.job.App, w.Partitions, inputs...)
 	for {
 		if said, _ := p.find("consumed"); len(said) > 0 {
 			return said[0].at, nil

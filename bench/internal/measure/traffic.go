@@ -51,7 +51,7 @@ func newTraffic(ctx context.Context, j contender.Job) (*traffic, error) {
 	if t.writes, err = wire.Open(j.Brokers); err != nil {
 		return nil, err
 	}
-	t.loader = wire.NewLoader(t.writes, j.Workload.Topic)
+	t.loader = wire.NewLoader(t.writes, j.Workload.Topic, j.Workload.Partitions)
 	if t.reads, err = wire.Open(j.Brokers); err != nil {
 		return nil, errors.Join(err, t.writes.Close())
 	}

@@ -112,7 +112,7 @@ func per(head string, m Metric, records float64) column {
 func times(m Metric) func(*Section, *Row) string {
 	return func(s *Section, x *Row) string {
 		if r := s.ratio(x, contender.KafkaStreams, m); r > 0 {
-			return fmt.Sprintf("%.1fx", r)
+			return fold(r)
 		}
 		return ""
 	}
@@ -122,7 +122,7 @@ func times(m Metric) func(*Section, *Row) string {
 func share(m Metric) func(*Section, *Row) string {
 	return func(s *Section, x *Row) string {
 		if r := s.ratio(x, contender.KafkaStreams, m); r > 0 && x.Contender != contender.KafkaStreams {
-			return fmt.Sprintf("1/%.1f", 1/r)
+			return fraction(r)
 		}
 		return ""
 	}
@@ -131,8 +131,8 @@ func share(m Metric) func(*Section, *Row) string {
 // ratio compares medians with those of another contender, 0 if there is nothing to compare.
 func (s *Section) ratio(x *Row, other string, m Metric) float64 {
 	y := s.Row(other)
-	if y == nil || y.Stats[m].Median == 0 {
+	if y == nil {
 		return 0
 	}
-	return x.Stats[m].Median / y.Stats[m].Median
+	return ratio(x.Stats[m].Median, y.Stats[m].Median)
 }

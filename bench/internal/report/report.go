@@ -44,6 +44,7 @@ type Report struct {
 	Interval     string        `json:"commit_interval"`
 	Scale        float64       `json:"scale"`
 	Sections     []*Section    `json:"workloads"`
+	Aims         []Aim         `json:"aims,omitempty"`
 }
 
 // Section holds the figures of one workload.
@@ -69,12 +70,12 @@ type Stats struct {
 
 // Section returns that of a workload.
 func (r *Report) Section(w work.Workload) *Section {
-	i := slices.IndexFunc(r.Sections, func(s *Section) bool { return s.Workload.Name == w.Name })
-	if i < 0 {
-		i = len(r.Sections)
-		r.Sections = append(r.Sections, &Section{Workload: w})
+	s := r.find(w.Name)
+	if s == nil {
+		s = &Section{Workload: w}
+		r.Sections = append(r.Sections, s)
 	}
-	return r.Sections[i]
+	return s
 }
 
 // Add takes the outcome of a run.

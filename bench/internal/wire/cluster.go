@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-
-	"github.com/millrace-streams/millrace/bench/internal/work"
 )
 
 // Cluster is a connection to brokers. Its methods may be called from several goroutines.
@@ -43,18 +41,18 @@ func (c *Cluster) Close() error { return c.client.Close() }
 const Patience = 30 * time.Second
 
 // Create creates a topic, unless it exists, and returns when all of its partitions are led. Its records do not age out.
-func (c *Cluster) Create(ctx context.Context, topic string) error {
-	return c.create(ctx, topic, "retention.ms", "-1")
+func (c *Cluster) Create(ctx context.Context, topic string, partitions int) error {
+	return c.create(ctx, topic, partitions, "retention.ms", "-1")
 }
 
 // CreateCompacted creates a topic as changelogs are.
-func (c *Cluster) CreateCompacted(ctx context.Context, topic string) error {
-	return c.create(ctx, topic, "cleanup.policy", "compact")
+func (c *Cluster) CreateCompacted(ctx context.Context, topic string, partitions int) error {
+	return c.create(ctx, topic, partitions, "cleanup.policy", "compact")
 }
 
-func (c *Cluster) create(ctx context.Context, topic, setting, value string) error {
+func (c *Cluster) create(ctx context.Context, topic string, partitions int, setting, value string) error {
 	detail := &sarama.TopicDetail{
-		NumPartitions: work.Partitions, ReplicationFactor: -1, ConfigEntries: map[string]*string{setting: &value},
+		NumPartitions: int32(partitions), ReplicationFactor: -1, ConfigEntries: map[string]*string{setting: &value},
 	}
 	return until(ctx, func() error { // a topic that is being deleted cannot be made anew for a moment
 		if err := c.admin.CreateTopic(topic, detail, false); err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
@@ -124,7 +122,11 @@ func (c *Cluster) topics() ([]string, error) {
 
 // Ends returns the end offset of each partition of a topic.
 func (c *Cluster) Ends(topic string) ([]int64, error) {
-	all := make([]int64, work.Partitions)
+	partitions, err := c.client.Partitions(topic)
+	if err != nil {
+		return nil, fmt.Errorf("partitions of %s: %w", topic, err)
+	}
+	all := make([]int64, len(partitions))
 	for p := range all {
 		end, err := c.client.GetOffset(topic, int32(p), sarama.OffsetNewest)
 		if err != nil {

@@ -17,20 +17,22 @@ import (
 type Loader struct {
 	cluster *Cluster
 	topic   string
-	batches [work.Partitions]batch
-	turn    int32 // of records without a key
+	batches []batch // by partition
+	turn    int32   // of records without a key
 }
 
-// NewLoader returns a loader.
-func NewLoader(c *Cluster, topic string) *Loader { return &Loader{cluster: c, topic: topic} }
+// NewLoader returns a loader of a topic with so many partitions.
+func NewLoader(c *Cluster, topic string, partitions int) *Loader {
+	return &Loader{cluster: c, topic: topic, batches: make([]batch, partitions)}
+}
 
 // Add puts a record into the next batch of its key's partition, without a key of each partition in turn. It copies.
 func (l *Loader) Add(key, value []byte, at time.Time) error {
 	p := l.turn
 	if len(key) > 0 {
-		p = processor.PartitionForKey(key, work.Partitions)
+		p = processor.PartitionForKey(key, int32(len(l.batches)))
 	} else {
-		l.turn = (l.turn + 1) % work.Partitions
+		l.turn = (l.turn + 1) % int32(len(l.batches))
 	}
 	if !l.batches[p].fits(key, value) {
 		if err := l.Send(); err != nil {
@@ -73,19 +75,18 @@ func (l *Loader) Send() error {
 // that its first record counts from.
 func Load(ctx context.Context, c *Cluster, w work.Workload) (base time.Time, err error) {
 	if w.Table != "" {
-		rows := func(fn func(work.Input) error) error { return w.Rows(fn) }
-		if err := c.fill(ctx, w.Table, w.Distinct, time.Now().Add(-time.Hour), rows); err != nil {
+		if err := c.fill(ctx, w.Table, w, w.Distinct, time.Now().Add(-time.Hour), w.Rows); err != nil {
 			return base, err
 		}
 	}
-	if err := c.fill(ctx, w.Topic, w.Records, time.Now().Truncate(work.Window).Add(-work.Span), w.Inputs); err != nil {
+	if err := c.fill(ctx, w.Topic, w, w.Records, time.Now().Truncate(work.Window).Add(-work.Span), w.Inputs); err != nil {
 		return base, err
 	}
 	return c.firstTime(ctx, w.Topic)
 }
 
 // fill writes records to a topic that does not hold them yet.
-func (c *Cluster) fill(ctx context.Context, topic string, records int, base time.Time, all func(func(work.Input) error) error) error {
+func (c *Cluster) fill(ctx context.Context, topic string, w work.Workload, records int, base time.Time, all func(func(work.Input) error) error) error {
 	held, err := c.records(topic)
 	if err != nil || held == records {
 		return err
@@ -96,10 +97,10 @@ func (c *Cluster) fill(ctx context.Context, topic string, records int, base time
 		}
 	}
 	slog.Info("loading", "topic", topic, "records", records)
-	if err := c.Create(ctx, topic); err != nil {
+	if err := c.Create(ctx, topic, w.Partitions); err != nil {
 		return err
 	}
-	l := NewLoader(c, topic)
+	l := NewLoader(c, topic, w.Partitions)
 	err = all(func(in work.Input) error { return errors.Join(ctx.Err(), l.Add(in.Key, in.Value, base.Add(in.After))) })
 	return errors.Join(err, l.Send())
 }

@@ -48,26 +48,27 @@ func (c *Cluster) firstTime(ctx context.Context, topic string) (at time.Time, er
 type Progress struct {
 	cluster *Cluster
 	group   string
+	asked   map[string][]int32
 	inputs  []string // upstream first
 }
 
-// Progress returns that of a group that reads these topics, upstream first.
-func (c *Cluster) Progress(group string, inputs ...string) *Progress {
-	return &Progress{cluster: c, group: group, inputs: inputs}
+// Progress returns that of a group that reads these topics, upstream first, of so many partitions each.
+func (c *Cluster) Progress(group string, partitions int, inputs ...string) *Progress {
+	p := &Progress{cluster: c, group: group, inputs: inputs, asked: map[string][]int32{}}
+	for _, t := range inputs {
+		for i := range int32(partitions) {
+			p.asked[t] = append(p.asked[t], i)
+		}
+	}
+	return p
 }
 
 // Done tells whether the group has committed all that its inputs hold. Markers behind the last record need not be passed:
 // Kafka Streams passes them with its next commit.
 func (p *Progress) Done(ctx context.Context) (bool, error) {
-	asked := map[string][]int32{}
-	for _, t := range p.inputs {
-		for i := range int32(work.Partitions) {
-			asked[t] = append(asked[t], i)
-		}
-	}
 	var committed *sarama.OffsetFetchResponse
 	err := again(func() (err error) {
-		committed, err = p.cluster.admin.ListConsumerGroupOffsets(p.group, asked)
+		committed, err = p.cluster.admin.ListConsumerGroupOffsets(p.group, p.asked)
 		return err
 	})
 	if errors.Is(err, sarama.ErrGroupIDNotFound) { // of a group that has committed nothing some brokers know nothing

@@ -44,16 +44,17 @@ const (
 
 // Workload is some work and its input. It is handed to child processes as JSON.
 type Workload struct {
-	Name      string // for flags
-	Title     string
-	Kind      Kind
-	Measure   Measure
-	Guarantee Guarantee
-	Topic     string // the input
-	Table     string // the topic of rows that Join reads; "" for none
-	Records   int    // of the input, of the changelog for Restore
-	Distinct  int    // keys or words to draw from; all of them for the measures of recovery
-	Value     int    // bytes of a record's value
+	Name       string // for flags
+	Title      string
+	Kind       Kind
+	Measure    Measure
+	Guarantee  Guarantee
+	Topic      string // the input
+	Table      string // the topic of rows that Join reads; "" for none
+	Records    int    // of the input, of the changelog for Restore
+	Distinct   int    // keys or words to draw from; all of them for the measures of recovery
+	Value      int    // bytes of a record's value
+	Partitions int    // of every topic
 
 	Rate     int           // records per second that are sent while the application runs
 	Duration time.Duration // for which they are sent
@@ -61,7 +62,6 @@ type Workload struct {
 
 // What all workloads have in common.
 const (
-	Partitions   = 4
 	WordsPerLine = 5
 	Window       = time.Minute
 	Grace        = time.Minute
@@ -90,6 +90,7 @@ func All(s Size) []Workload {
 		s.count("count-1k", 1_000, 2_000_000, 100, ExactlyOnce),
 		s.count("count-100k", 100_000, 2_000_000, 100, ExactlyOnce),
 		s.count("count-1m", 1_000_000, 2_000_000, 100, ExactlyOnce),
+		s.spread("count-1k-64p", 64),
 		s.count("count-1k-kib", 1_000, 1_000_000, 1024, ExactlyOnce),
 		s.count("count-1k-alo", 1_000, 2_000_000, 100, AtLeastOnce),
 		s.count("count-100k-alo", 100_000, 2_000_000, 100, AtLeastOnce),
@@ -102,6 +103,11 @@ func All(s Size) []Workload {
 		s.recovery("takeover", Takeover, "kill -9 of one of two processes", 1_000_000),
 		s.recovery("rolling", Rolling, "three processes, restarted in order", 100_000),
 	}
+	for i := range all {
+		if all[i].Partitions == 0 {
+			all[i].Partitions = 4
+		}
+	}
 	return all
 }
 
@@ -109,6 +115,15 @@ func (s Size) count(name string, keys, records, value int, g Guarantee) Workload
 	w := Workload{Name: name, Kind: Count, Measure: Throughput, Guarantee: g, Records: s.of(records), Distinct: keys, Value: value}
 	w.Topic = fmt.Sprintf("bench-keyed-%d-%d-%d", keys, w.Records, value)
 	w.Title = fmt.Sprintf("count per key, %s keys, values of %d bytes, %s", Thousands(keys), value, g.words())
+	return w
+}
+
+// spread is the first workload on more partitions.
+func (s Size) spread(name string, partitions int) Workload {
+	w := s.count(name, 1_000, 2_000_000, 100, ExactlyOnce)
+	w.Partitions = partitions
+	w.Topic = fmt.Sprintf("%s-%d", w.Topic, partitions)
+	w.Title += fmt.Sprintf(", %d partitions", partitions)
 	return w
 }
 
