@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,17 +22,16 @@ type async struct {
 	say       *Voice
 	producer  sarama.AsyncProducer
 	changelog string
-	byWord    string
 	messages  chan *sarama.ConsumerMessage
 	counts    []map[string]int64 // by partition
-	positions map[string]map[int32]int64
+	positions map[int32]int64
 }
 
 // runAsync does the work in that way.
 func runAsync(ctx context.Context, j Job, say *Voice) error {
 	a := &async{
-		job: j, say: say, messages: make(chan *sarama.ConsumerMessage, 8192), positions: map[string]map[int32]int64{},
-		changelog: j.App + "-" + work.Store + "-changelog", byWord: j.App + "-" + work.Repartition + "-repartition",
+		job: j, say: say, messages: make(chan *sarama.ConsumerMessage, 8192), positions: map[int32]int64{},
+		changelog: j.App + "-" + work.Store + "-changelog",
 	}
 	for range j.Workload.Partitions {
 		a.counts = append(a.counts, map[string]int64{})
@@ -43,14 +41,8 @@ func runAsync(ctx context.Context, j Job, say *Voice) error {
 		return err
 	}
 	defer cluster.Close()
-	inputs := []string{j.Workload.Topic}
-	if j.Workload.Kind == work.Words {
-		inputs = append(inputs, a.byWord)
-	}
-	for _, topic := range []string{a.changelog, a.byWord} {
-		if err := cluster.Create(ctx, topic, j.Workload.Partitions); err != nil {
-			return err
-		}
+	if err := cluster.Create(ctx, a.changelog, j.Workload.Partitions); err != nil {
+		return err
 	}
 	if a.producer, err = sarama.NewAsyncProducer(j.Brokers, a.settings()); err != nil {
 		return err
@@ -62,7 +54,7 @@ func runAsync(ctx context.Context, j Job, say *Voice) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var consuming sync.WaitGroup
 	consuming.Go(func() {
-		if err := group.Consume(ctx, inputs, a); err != nil {
+		if err := group.Consume(ctx, []string{j.Workload.Topic}, a); err != nil {
 			stop(err)
 		}
 	})
@@ -142,25 +134,13 @@ func (a *async) loop(ctx context.Context) error {
 }
 
 func (a *async) take(m *sarama.ConsumerMessage) {
-	if a.job.Workload.Kind == work.Words && m.Topic != a.byWord {
-		for _, word := range strings.Fields(string(m.Value)) {
-			a.send(a.byWord, word, sarama.StringEncoder(word))
-		}
-	} else {
-		counts, key := a.counts[m.Partition], string(m.Key)
-		counts[key]++
-		value := sarama.ByteEncoder(binary.BigEndian.AppendUint64(nil, uint64(counts[key])))
-		a.send(a.changelog, key, value)
-		a.send(a.job.Out, key, value)
+	counts, key := a.counts[m.Partition], string(m.Key)
+	counts[key]++
+	value := sarama.ByteEncoder(binary.BigEndian.AppendUint64(nil, uint64(counts[key])))
+	for _, topic := range []string{a.changelog, a.job.Out} {
+		a.producer.Input() <- &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Value: value}
 	}
-	if a.positions[m.Topic] == nil {
-		a.positions[m.Topic] = map[int32]int64{}
-	}
-	a.positions[m.Topic][m.Partition] = m.Offset + 1
-}
-
-func (a *async) send(topic, key string, value sarama.Encoder) {
-	a.producer.Input() <- &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Value: value}
+	a.positions[m.Partition] = m.Offset + 1
 }
 
 // commit ends the transaction and begins the next.
@@ -168,11 +148,9 @@ func (a *async) commit() error {
 	if len(a.positions) == 0 {
 		return nil
 	}
-	offsets := map[string][]*sarama.PartitionOffsetMetadata{}
-	for topic, positions := range a.positions {
-		for partition, next := range positions {
-			offsets[topic] = append(offsets[topic], &sarama.PartitionOffsetMetadata{Partition: partition, Offset: next})
-		}
+	topic, offsets := a.job.Workload.Topic, map[string][]*sarama.PartitionOffsetMetadata{}
+	for partition, next := range a.positions {
+		offsets[topic] = append(offsets[topic], &sarama.PartitionOffsetMetadata{Partition: partition, Offset: next})
 	}
 	clear(a.positions)
 	if err := a.producer.AddOffsetsToTxn(offsets, a.job.App); err != nil {

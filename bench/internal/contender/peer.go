@@ -41,8 +41,12 @@ func (p *Peer) Version() string { return p.version }
 
 // Command returns the process of a job.
 func (p *Peer) Command(ctx context.Context, c Contender, j Job) *exec.Cmd {
+	level := "error"
+	if j.Workload.Measure.Recovery() { // it has much to say about being killed
+		level = "off"
+	}
 	args := []string{
-		"-cp", p.classes, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "millrace.bench.Peer",
+		"-cp", p.classes, "-Dorg.slf4j.simpleLogger.defaultLogLevel=" + level, "millrace.bench.Peer",
 		"kind=" + string(j.Workload.Kind), "in=" + j.Workload.Topic, "table=" + j.Workload.Table, "out=" + j.Out,
 		"store=" + work.Store, "repartition=" + work.Repartition,
 		"window=" + ms(work.Window.Milliseconds()), "grace=" + ms(work.Grace.Milliseconds()),
