@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,11 +60,18 @@ func TestPickRefusesUnknownNames(t *testing.T) {
 
 func TestPickByPattern(t *testing.T) {
 	t.Parallel()
-	o, err := parse([]string{"-workload", "count-*,restart", "-contender", "millrace*"})
+	o, err := parse([]string{"-workload", "latency-*,restart", "-contender", "millrace*"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(o.workloads) != 8 || len(o.contenders) != 2 {
-		t.Errorf("%d workloads, %d contenders", len(o.workloads), len(o.contenders))
+	var got []string
+	for _, w := range o.workloads {
+		got = append(got, w.Name)
+	}
+	for _, c := range o.contenders {
+		got = append(got, c.Name)
+	}
+	if want := []string{"latency-1k", "latency-20k", "restart", "millrace", "millrace-memory"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -76,6 +76,7 @@ func perform(j Job) error {
 		return err
 	}
 	<-ctx.Done()
+	say.stopped()
 	say.allocated()
 	return nil
 }
@@ -128,13 +129,15 @@ func (v *Voice) Say(format string, args ...any) {
 func (v *Voice) stopped() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.after = mallocs()
+	if v.after == 0 {
+		v.after = mallocs()
+	}
 }
 
 func (v *Voice) allocated() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.ran && v.after > 0 {
+	if v.ran {
 		fmt.Fprintln(v.out, "allocated", v.after-v.before)
 	}
 }

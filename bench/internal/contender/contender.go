@@ -76,7 +76,6 @@ func counts(w work.Workload) bool {
 	return w.Kind == work.Count && w.Measure == work.Throughput && w.Guarantee == work.ExactlyOnce && w.Value == 100 && w.Partitions == 4
 }
 
-
 // memoryCan leaves out what does not depend on where the stores are.
 func memoryCan(w work.Workload) bool {
 	return w.Measure == work.Restore || counts(w) || throughput(w) && w.Guarantee == work.ExactlyOnce && w.Kind != work.Count
