@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/millrace-streams/millrace/internal/brokertest"
@@ -14,19 +16,117 @@ import (
 	"github.com/millrace-streams/millrace/store"
 )
 
+// setting is how a flock is run.
+type setting struct {
+	opener     store.Opener
+	partitions int32
+	cached     bool // tables forward the last update per commit: only what is left at the end is compared
+}
+
+// flock is a number of scenarios that one application runs side by side, each on topics and in sub-topologies of its own,
+// while the application ends and begins again and again.
+type flock struct {
+	*broker
+	setting
+	random *rand.Rand
+	list   []*placed
+	id     string // of the application; all names begin with it
+	dir    string
+	app    *oracle.Application
+	seen   atomic.Int64 // records that have come to tasks
+	life   *life
+
+	lives, emptied int
+	ends           [unseen + 1]int
+	restored       atomic.Int64
+}
+
+// placed is a scenario under the names that it has in its flock.
+type placed struct {
+	scenario.Scenario // as it is run
+	given             golden
+	prefix            string
+	rounds            [][]numbered
+}
+
 // newFlock prepares scenarios for the broker. What is done to them follows from the seed.
-func newFlock(t *testing.T, seed uint64, list []golden, opener store.Opener, partitions int32) *flock {
-	f := &flock{
-		broker: openBroker(t), random: rand.New(rand.NewPCG(seed, 0)), opener: opener, partitions: partitions,
-		id: brokertest.UniqueName(t, "oracle"),
-	}
+func newFlock(t *testing.T, seed uint64, list []golden, set setting) *flock {
+	t.Helper()
+	f := &flock{broker: openBroker(t), setting: set, random: rand.New(rand.NewPCG(seed, 0)), id: brokertest.UniqueName(t, "oracle")}
+	f.dir = filepath.Join(t.TempDir(), "state")
 	for i, g := range list {
-		p := &placed{golden: g, Scenario: probed(g.Scenario).Prefixed(fmt.Sprintf("%s.%d.", f.id, i))}
-		p.rounds = rounds(p.Scenario, f.random, partitions > 1)
+		p := &placed{given: g, prefix: fmt.Sprintf("%s.%d.", f.id, i)}
+		p.Scenario = probed(g.Scenario).Prefixed(p.prefix)
+		p.rounds = rounds(p.Scenario, f.random, set.partitions > 1)
 		f.list = append(f.list, p)
 	}
-	f.tally.scenarios.Add(int64(len(list)))
+	t.Cleanup(f.abort)
 	return f
+}
+
+// run takes the scenarios through their rounds and compares what they leave on the broker with what Kafka Streams wrote.
+func (f *flock) run() {
+	f.t.Helper()
+	f.build()
+	fates := f.fates()
+	f.begin(next(fates))
+	for i := range fates {
+		f.live(i, fates)
+	}
+	f.finish(stopped)
+	for _, p := range f.list {
+		if diff := f.compare(p); diff != "" {
+			f.t.Errorf("on the broker: %v\n%s", p.given.Scenario, diff)
+		}
+	}
+	f.t.Logf("%d scenarios, %d lives: %d dropped in the middle, %d before their first commit; %d times without local state; %d stores restored",
+		len(f.list), f.lives, f.ends[dropped], f.ends[unseen], f.emptied, f.restored.Load())
+}
+
+// live takes the application through a round.
+func (f *flock) live(i int, fates []fate) {
+	f.t.Helper()
+	round, rest := f.round(i), fates[i+1:]
+	switch fates[i] {
+	case on:
+		f.send(round)
+	case stopped:
+		f.finish(stopped)
+		f.begin(next(rest))
+		f.send(round)
+	case dropped:
+		if f.chance(50) {
+			f.send(round)
+		} else {
+			f.sendSeen(round)
+		}
+		f.finish(dropped)
+		f.begin(next(rest))
+	case unseen:
+		f.finish(stopped)
+		f.begin(unseen)
+		f.sendSeen(round)
+		f.finish(unseen)
+		f.begin(next(rest))
+	}
+	f.drain()
+	f.probe(i)
+}
+
+// sendSeen sends a round and waits until all of it has come to tasks.
+func (f *flock) sendSeen(round []numbered) {
+	f.t.Helper()
+	f.seen.Store(0)
+	f.send(round)
+	n := int64(0)
+	for _, s := range round {
+		if !f.global(s.Topic) {
+			n++
+		}
+	}
+	f.wait(func() (bool, string) {
+		return f.seen.Load() >= n, fmt.Sprintf("%d of %d records have come to tasks", f.seen.Load(), n)
+	})
 }
 
 // build makes one topology of the scenarios, and all topics.
@@ -58,191 +158,54 @@ func (f *flock) build() {
 	f.create(counts, cleanup)
 }
 
-// numbered is a step with its number, which its record bears in a header.
-type numbered struct {
-	scenario.Step
-	number int
-}
-
-// rounds cuts a scenario's steps where the outcome depends on their order: what is in a round may be on the broker at once.
-// Records of one topic are processed in their order, if the topic has one partition. A join by foreign key sends a record
-// on two ways to its end. The wall clock goes by itself, and no operator of scenarios looks at it.
-func rounds(s scenario.Scenario, random *rand.Rand, alone bool) (all [][]numbered) {
-	alone = alone || s.Uses("foreignjoin", "foreignleft")
-	last := ""
-	for i, step := range s.In {
-		if step.Topic == scenario.Clock {
-			continue
-		}
-		if alone || step.Topic != last || random.IntN(4) == 0 {
-			all = append(all, nil)
-		}
-		last = step.Topic
-		all[len(all)-1] = append(all[len(all)-1], numbered{step, i})
-	}
-	return all
-}
-
-// round returns what all scenarios send in a round.
-func (f *flock) round(i int) (steps []numbered) {
-	for _, p := range f.list {
-		if i < len(p.rounds) {
-			steps = append(steps, p.rounds[i]...)
-		}
-	}
-	return steps
-}
-
-// on is the fate of a life that goes on.
-const on fate = -1
-
-// fates draws how lives end: for each round, how the one ends that sees its records first.
-func (f *flock) fates() (all []fate) {
-	n := 0
-	for _, p := range f.list {
-		n = max(n, len(p.rounds))
-	}
-	for range n {
-		end := on
-		if f.random.IntN(4) == 0 {
-			end = []fate{stopped, stopped, dropped, dropped, unseen}[f.random.IntN(5)]
-		}
-		all = append(all, end)
-	}
-	return all
-}
-
-// next returns how the life ends that begins now.
-func (f *flock) next(fates []fate) fate {
-	for _, end := range fates {
-		if end != on {
-			if end == unseen { // has a life of its own
-				return stopped
-			}
-			return end
-		}
-	}
-	return stopped
-}
-
-// sendUnseen sends a round and waits until all of it has come to tasks.
-func (f *flock) sendUnseen(round []numbered) {
+// compare returns what is different between what a scenario has left on the broker and the answer of Kafka Streams.
+func (f *flock) compare(p *placed) string {
 	f.t.Helper()
-	f.seen.Store(0)
-	f.send(round)
-	n := int64(0)
-	for _, s := range round {
-		if !f.global(s.Topic) {
-			n++
+	var want, got scenario.Answer
+	for _, topic := range p.given.Scenario.Outputs() {
+		want.Out = append(want.Out, f.comparable(ofTopic(p.given.Answer.Out, topic), topic)...)
+		got.Out = append(got.Out, f.comparable(f.read(p.prefix+topic, f.app.Outputs[p.prefix+topic]), topic)...)
+	}
+	if f.cached {
+		if want, got := last(want.Out), last(got.Out); !maps.Equal(want, got) {
+			return fmt.Sprintf("Kafka Streams: %v\nMillrace:      %v", want, got)
+		}
+		return ""
+	}
+	want.Stores, got.Stores = p.given.Answer.Stores, map[string][]scenario.Row{}
+	for name := range want.Stores {
+		if text := f.app.Stores[p.prefix+name]; text != nil {
+			got.Stores[name] = f.content(p.prefix+name, text)
 		}
 	}
-	f.wait(func() (bool, string) {
-		return f.seen.Load() >= n, fmt.Sprintf("%d of %d records have come to tasks", f.seen.Load(), n)
-	})
+	return oracle.Compare(want, got)
 }
 
-func (f *flock) global(topic string) bool {
-	return slices.ContainsFunc(f.list, func(p *placed) bool {
-		return slices.ContainsFunc(p.Ops, func(op scenario.Op) bool { return op.Op == "globaltable" && op.From[0] == topic })
-	})
+func ofTopic(rows []scenario.Row, topic string) []scenario.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r scenario.Row) bool { return r.Topic != topic })
 }
 
-// probed adds to each global table a stream that is joined with it: the application's lag does not say whether the table is
-// up to date.
-func probed(s scenario.Scenario) scenario.Scenario {
-	s.Ops = slices.Clone(s.Ops)
-	for _, op := range s.Ops {
-		if op.Op == "globaltable" {
-			s.Ops = append(s.Ops,
-				scenario.Op{ID: op.ID + ".probe", Op: "stream", From: []string{op.From[0] + ".probe"}},
-				scenario.Op{ID: op.ID + ".look", Op: "streamgloballeft", From: []string{op.ID + ".probe", op.ID}, Key: "same"},
-				scenario.Op{ID: op.From[0] + ".found", Op: "to", From: []string{op.ID + ".look"}})
-		}
-	}
-	return s
-}
-
-// probe waits until what a round has sent to topics of global tables is in the tables.
-func (f *flock) probe(i int) {
-	f.t.Helper()
-	want := map[string]map[string]string{} // by topic and key
-	for _, s := range f.round(i) {
-		if s.Key == nil || !f.global(s.Topic) {
-			continue
-		}
-		if want[s.Topic] == nil {
-			want[s.Topic] = map[string]string{}
-		}
-		want[s.Topic][*s.Key] = "~"
-		if s.Value != nil {
-			want[s.Topic][*s.Key] = *s.Value
-		}
-	}
-	for tries := 0; len(want) > 0; tries++ {
-		token := fmt.Sprintf("%d.%d", i, tries)
-		for topic, rows := range want {
-			for key := range rows {
-				f.send([]numbered{{scenario.Step{Topic: topic + ".probe", Key: &key, Value: &token}, i}})
-			}
-		}
-		f.drain()
-		for topic, rows := range want {
-			for _, r := range f.read(topic+".found", f.app.Outputs[topic+".found"]) {
-				if *r.Value == token+"/"+rows[*r.Key] {
-					delete(rows, *r.Key)
-				}
-			}
-		}
-		maps.DeleteFunc(want, func(_ string, rows map[string]string) bool { return len(rows) == 0 })
-	}
-}
-
-// compare compares what the scenarios have left on the broker with the answers of Kafka Streams.
-func (f *flock) compare() {
-	f.t.Helper()
-	for i, p := range f.list {
-		prefix := fmt.Sprintf("%s.%d.", f.id, i)
-		var want, got scenario.Answer
-		for _, topic := range p.golden.Scenario.Outputs() {
-			want.Out = append(want.Out, f.written(p.Answer.Out, topic)...)
-			got.Out = append(got.Out, f.written(f.read(prefix+topic, f.app.Outputs[prefix+topic]), topic)...)
-		}
-		want.Stores, got.Stores = p.Answer.Stores, map[string][]scenario.Row{}
-		for name := range want.Stores {
-			if text := f.app.Stores[prefix+name]; text != nil {
-				got.Stores[name] = f.content(prefix+name, text)
-			}
-		}
-		if diff := oracle.Compare(want, got); diff != "" {
-			f.t.Errorf("on the broker: %v\n%s", p.golden.Scenario, diff)
-		}
-	}
-}
-
-// written returns the records of a topic, without what is not known of those on the broker: after which step they came, and
-// of several partitions, in what order.
-func (f *flock) written(rows []scenario.Row, topic string) (list []scenario.Row) {
-	for _, r := range rows {
-		if strings.HasSuffix(r.Topic, topic) {
-			r.Topic, r.Step = topic, -1
-			list = append(list, r)
-		}
+// comparable returns records of a topic without what is not known of those on the broker: after which step they came and, if
+// there are several partitions, in what order.
+func (f *flock) comparable(rows []scenario.Row, topic string) []scenario.Row {
+	for i := range rows {
+		rows[i].Topic, rows[i].Step = topic, -1
 	}
 	if f.partitions > 1 {
-		slices.SortFunc(list, func(a, b scenario.Row) int { return strings.Compare(a.String(), b.String()) })
+		slices.SortFunc(rows, func(a, b scenario.Row) int { return strings.Compare(a.String(), b.String()) })
 	}
-	return list
+	return rows
 }
 
 // content returns what a changelog says that its store holds.
 func (f *flock) content(store string, text oracle.Text) (rows []scenario.Row) {
-	last := map[string]scenario.Row{}
+	latest := map[string]scenario.Row{}
 	for _, r := range f.read(f.id+"-"+store+"-changelog", text) {
 		r.Topic, r.Origin = "", ""
-		last[*r.Key] = r
+		latest[*r.Key] = r
 	}
-	for _, key := range slices.Sorted(maps.Keys(last)) {
-		if r := last[key]; r.Value != nil {
+	for _, key := range slices.Sorted(maps.Keys(latest)) {
+		if r := latest[key]; r.Value != nil {
 			rows = append(rows, r)
 		}
 	}
