@@ -58,6 +58,10 @@ type Config struct {
 
 	// Guarantee is ExactlyOnce unless set.
 	Guarantee Guarantee
+	// CachingDisabled makes every table forward each of its updates at once, as topology.CachingDisabled does for one table; it
+	// is Kafka Streams' statestore.cache.max.bytes=0. By default a table forwards the last update per key at the commit, so
+	// that what its changes cause depends on when commits come.
+	CachingDisabled bool
 	// CommitInterval is the longest time between commits while there is work; default 100 ms. Applications commit earlier
 	// when their input is drained or when much is staged.
 	CommitInterval time.Duration

@@ -24,7 +24,8 @@ func (a *App) kafkaConfig(processID string) kafka.Config {
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {
 	c := a.cfg
 	cfg := runtime.Config{
-		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
+		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, EveryUpdate: c.CachingDisabled,
+		MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
 		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
