@@ -20,11 +20,16 @@ type kind interface {
 	write(r *rig)
 	// read compares a random read.
 	read(r *rig)
+	shown
+	modelled
+}
+
+// shown is what a kind's store shows.
+type shown interface {
 	// contents is all that the view shows.
 	contents() ([]string, error)
 	// queried is all that a query shows.
 	queried(src store.QuerySource) ([]string, error)
-	modelled
 }
 
 // modelled is what a kind's model knows.
