@@ -105,6 +105,9 @@ type Config struct {
 	OnRestored func(Restored)
 	// OnDropped, if set, is told of each bad record that Errors lets pass. It may be called from several goroutines.
 	OnDropped func(*processor.RecordError, processor.Action)
+	// OnLate, if set, is told of each record that came after a window of its was closed, once for each such window. It may be
+	// called from several goroutines, and again for the same record if what it belongs to is not committed.
+	OnLate func(processor.Late)
 }
 
 // Restored says how a store came back: Records were read from the changelog, from offset From up to To, not included.

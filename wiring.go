@@ -26,10 +26,10 @@ func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) ru
 	cfg := runtime.Config{
 		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, EveryUpdate: c.CachingDisabled,
 		MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
-		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
+		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(), Stores: a.stores,
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
 		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
-		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped,
+		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate,
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

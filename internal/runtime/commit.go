@@ -58,6 +58,7 @@ func (w *Worker) commit() {
 			continue
 		}
 		t.pending = slices.Clone(w.batch.Positions[before:])
+		t.reached = t.work.StreamTime()
 		c.tasks = append(c.tasks, t)
 	}
 	w.last = w.now
@@ -108,7 +109,7 @@ func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 		} else if s.since.IsZero() {
 			s.since = w.now
 		}
-		s.layers.Committed(end)
+		s.shared.committed(end, t.reached)
 	}
 	for _, p := range t.pending {
 		t.positions[p.TopicPartition] = p

@@ -22,6 +22,7 @@ type task struct {
 	positions map[processor.TopicPartition]processor.Position // committed
 	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
 	pending   []processor.Position                            // in the commit in flight
+	reached   int64                                           // stream time of the newest commit that was begun
 	finishing bool                                            // no further step: commit, flush, close, release
 	lost      bool                                            // somebody else's already: close, do not release
 	broken    bool                                            // its disk failed: close without a flush
@@ -31,6 +32,7 @@ type task struct {
 type openStore struct {
 	changelog processor.TopicPartition
 	layers    *store.Layered
+	shared    *sharedStore        // the layers, where readers of other goroutines must be kept off
 	restoring *changelog.Restorer // nil once restored
 	from      int64               // where the restore began
 	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
@@ -54,6 +56,7 @@ func (w *Worker) lease(events Events) {
 		w.stopWaiting(id)
 		if t := w.task(id); t != nil && !t.lost {
 			t.lost = true
+			w.withdraw(t)
 			w.drop(t)
 		}
 	}
@@ -145,6 +148,8 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 	}
 	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend), from: from}
 	s.layers.MaxRecord = w.cfg.MaxRecord
+	s.shared = share(c.Store, t.id.Partition, s.layers)
+	w.cfg.Stores.add(s.shared, w.cfg.Partitions[c.Topic])
 	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
 	w.readers[c.TopicPartition] = t
@@ -244,13 +249,16 @@ func (w *Worker) begin(t *task) error {
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
-		Globals: w.cfg.Globals, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
+		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
 		return err
 	}
-	t.work = work
+	t.work, t.reached = work, work.StreamTime()
+	for _, s := range t.stores {
+		s.shared.serve(t.reached)
+	}
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}
@@ -303,7 +311,7 @@ func (w *Worker) release() {
 			continue
 		}
 		t.closeWork(w.cfg.Logger)
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
 		w.forget(t)
 		if !t.lost {
 			w.port.Release(t.id)
@@ -346,10 +354,11 @@ func (t *task) closeWork(log *slog.Logger) {
 	t.work = nil
 }
 
-func (t *task) closeStores(log *slog.Logger) {
+func (w *Worker) closeStores(t *task) {
+	w.withdraw(t)
 	for _, s := range t.stores {
 		if err := s.layers.Close(); err != nil {
-			log.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
+			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}
 }

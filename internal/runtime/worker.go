@@ -167,7 +167,7 @@ func (w *Worker) stop() {
 // another worker in this process can open them.
 func (w *Worker) Crash() {
 	for _, t := range w.tasks {
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
 	}
 	w.tasks, w.stopping = nil, true
 }
