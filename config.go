@@ -68,6 +68,10 @@ type Config struct {
 	Errors processor.ErrorPolicy
 	// OffsetReset is Earliest unless set.
 	OffsetReset OffsetReset
+	// LostInput is RefuseLostInput unless set: records of an input were deleted before they were processed.
+	LostInput LostInput
+	// LostState is RefuseLostState unless set: a changelog does not hold what its store held, as when it was deleted.
+	LostState LostState
 	// MaxTaskIdle is how long a task that reads several partitions lets records wait for one that is empty, so that records
 	// are taken in the order of their timestamps: Kafka Streams' max.task.idle.ms. At 0, the default, they wait only for what
 	// is known to be on the broker; below 0 for nothing.
@@ -99,6 +103,9 @@ type Config struct {
 	Logger *slog.Logger
 	// OnRestored, if set, is told of each store that was restored. It may be called from several goroutines.
 	OnRestored func(Restored)
+	// OnLoss, if set, is told of each loss that LostInput and LostState let pass, a *LostInputError or a *LostStateError. It
+	// may be called from several goroutines.
+	OnLoss func(error)
 	// OnDropped, if set, is told of each bad record that Errors lets pass. It may be called from several goroutines.
 	OnDropped func(*processor.RecordError, processor.Action)
 }
@@ -158,6 +165,8 @@ func (c Config) validate() error {
 	check(len(c.Brokers) > 0, "Brokers is empty: want host:port of at least one broker")
 	check(c.Guarantee <= AtLeastOnce, "Guarantee %d is unknown", c.Guarantee)
 	check(c.OffsetReset <= Latest, "OffsetReset %d is unknown", c.OffsetReset)
+	check(c.LostInput <= LatestLostInput, "LostInput %d is unknown", c.LostInput)
+	check(c.LostState <= EmptyLostState, "LostState %d is unknown", c.LostState)
 	check(c.Workers > 0, "Workers is %d", c.Workers)
 	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout,
 		"TransactionTimeout": c.TransactionTimeout, "ShutdownTimeout": c.ShutdownTimeout, "FlushInterval": c.FlushInterval} {

@@ -17,7 +17,7 @@ func (a *App) kafkaConfig(processID string) kafka.Config {
 	return kafka.Config{
 		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
 		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
-		OffsetReset: kafka.OffsetReset(c.OffsetReset), Compression: c.Compression, Logger: c.Logger,
+		OffsetReset: kafka.OffsetReset(c.OffsetReset), LostInput: c.LostInput, LostState: c.LostState, Lost: c.OnLoss, Compression: c.Compression, Logger: c.Logger,
 	}
 }
 
@@ -26,7 +26,7 @@ func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) ru
 	cfg := runtime.Config{
 		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
-		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
+		LostState: c.LostState == EmptyLostState, CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
 		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
 		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped,
 	}

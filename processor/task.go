@@ -26,6 +26,8 @@ type Options struct {
 	MaxIdle time.Duration
 	// Globals are the global tables, by the names of their stores.
 	Globals map[string]GlobalRows
+	// Marks are committed in the metadata of all positions.
+	Marks []Mark
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
 	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their

@@ -136,7 +136,7 @@ func (p *Port) deliver(s *subscription, f runtime.Fetched) {
 func (p *Port) failed(s *subscription, err error) {
 	p.post(func(e *runtime.Events) {
 		if !s.gone.Swap(true) {
-			e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: s.TopicPartition, Offset: s.position, Err: err})
+			e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: s.TopicPartition, Offset: s.position, Err: err, Expired: expired(err)})
 		}
 	})
 }

@@ -14,7 +14,11 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 	if err != nil {
 		return err
 	}
-	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl), c)
+	dir, name := filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl)
+	if err := w.identify(dir, name, c); err != nil {
+		return err
+	}
+	backend, from, err := w.openBackend(t, dir, name, c)
 	if err != nil {
 		return err
 	}
@@ -31,7 +35,7 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 }
 
 // openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int64, error) {
+func (w *Worker) openBackend(t *task, dir, name string, c Changelog) (store.Backend, int64, error) {
 	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
 	backend, err := w.cfg.Opener.Open(dir, name)
 	if errors.Is(err, store.ErrCorrupt) {
@@ -46,6 +50,9 @@ func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int6
 	}
 	if at >= c.Start && at <= c.End {
 		return backend, at, nil
+	}
+	if err := w.truncated(t, c, at); err != nil {
+		return nil, 0, errors.Join(err, backend.Close())
 	}
 	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
 	if err := backend.Close(); err != nil {
