@@ -29,7 +29,7 @@ func (e *LostStateError) Error() string {
 	if e.Held >= 0 {
 		what = fmt.Sprintf("has lost its end: the local store holds it up to %d", e.Held)
 	}
-	return fmt.Sprintf("task %s: store %q: changelog %s %s, it holds offsets %d up to %d, while the group has processed %s; restore the topic, "+
+	return fmt.Sprintf("changelog %[3]s of store %[2]q, task %[1]s, %[4]s, it holds offsets %[5]d up to %[6]d, while the group has processed %[7]s; restore the topic, "+
 		"or reset the application (see millrace.Reset), or set Config.LostState to go on with what the changelog holds",
 		e.Task, e.Store, e.Changelog, what, e.Start, e.End, strings.Join(at, ", "))
 }
