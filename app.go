@@ -107,7 +107,7 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 		stop(nil)
 		followed()
 	}()
-	ports, err := cluster.Start(serving, taskInfos(layout))
+	ports, err := cluster.Start(serving, a.taskInfos(layout))
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
 	}
@@ -261,10 +261,16 @@ func (a *App) topics() []string {
 	return slices.Compact(names)
 }
 
-func taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+func (a *App) taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+	specs := a.topo.Specs()
 	var infos []kafka.TaskInfo
 	for _, id := range layout.Tasks {
 		info := kafka.TaskInfo{ID: id, Inputs: layout.Inputs[id]}
+		for _, source := range specs[id.Subtopology].Sources() {
+			if source.Topic.Internal {
+				info.Repartition = append(info.Repartition, source.Topic.Physical(a.cfg.ApplicationID))
+			}
+		}
 		for _, c := range layout.Changelogs[id] {
 			info.Changelogs = append(info.Changelogs, kafka.Changelog{Store: c.Store, TopicPartition: c.TopicPartition})
 		}

@@ -81,6 +81,9 @@ type Config struct {
 	SessionTimeout time.Duration
 	// TransactionTimeout is how long the broker keeps a silent transaction open; default 10 s.
 	TransactionTimeout time.Duration
+	// PurgeInterval is how often repartition topics are purged of what is committed, by DeleteRecords: Kafka Streams'
+	// repartition.purge.interval.ms. Default 30 s; negative never. Without the right to delete a warning says so once.
+	PurgeInterval time.Duration
 	// ShutdownTimeout bounds the orderly end of Run; default 30 s. After it, what is not committed is dropped.
 	ShutdownTimeout time.Duration
 	// Compression of produced batches: "none" (the default), "lz4", "zstd", "snappy" or "gzip".
@@ -129,6 +132,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Workers, runtime.GOMAXPROCS(0))
 	set(&c.SessionTimeout, 10*time.Second)
 	set(&c.TransactionTimeout, 10*time.Second)
+	set(&c.PurgeInterval, 30*time.Second)
 	set(&c.ShutdownTimeout, 30*time.Second)
 	set(&c.Compression, "none")
 	set(&c.MaxRecordBytes, 1<<20)

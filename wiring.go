@@ -16,7 +16,7 @@ func (a *App) kafkaConfig(processID string) kafka.Config {
 	c := a.cfg
 	return kafka.Config{
 		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
-		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
+		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout, PurgeInterval: c.PurgeInterval,
 		OffsetReset: kafka.OffsetReset(c.OffsetReset), LostInput: c.LostInput, LostState: c.LostState, Lost: c.OnLoss, Compression: c.Compression, Logger: c.Logger,
 	}
 }

@@ -186,6 +186,20 @@ func settled(t *testing.T, brokers []string, topic string) []brokertest.Record {
 	return brokertest.ReadCommitted(t, brokers, topic)
 }
 
+// topicConfig returns the settings of a topic.
+func topicConfig(t *testing.T, topic string) map[string]string {
+	t.Helper()
+	entries, err := admin(t).DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for _, e := range entries {
+		settings[e.Name] = e.Value
+	}
+	return settings
+}
+
 // members returns the state of a group and how many members it has.
 func members(t *testing.T, group string) (state string, n int) {
 	t.Helper()

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-
 	"github.com/millrace-streams/millrace"
 	"github.com/millrace-streams/millrace/internal/brokertest"
 	"github.com/millrace-streams/millrace/serde"
@@ -404,4 +403,3 @@ func TestFieldReport19ChangelogStartMoves(t *testing.T) {
 		}
 	}
 }
-

@@ -86,6 +86,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 
 // committed remembers positions that are committed for certain.
 func (g *group) committed(positions []processor.Position) {
+	g.purger.committed(positions)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range positions {
