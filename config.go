@@ -79,6 +79,10 @@ type Config struct {
 
 	// SessionTimeout is how long a process may be silent until others take its tasks; default 10 s.
 	SessionTimeout time.Duration
+	// MaxPollInterval is how long a worker may be busy with one record, or with whatever else a user's function does, until
+	// the process gives up: Run commits what other workers have done, leaves the group, so that other processes take over, and
+	// returns a *HungError. Default 5 min.
+	MaxPollInterval time.Duration
 	// TransactionTimeout is how long the broker keeps a silent transaction open; default 10 s.
 	TransactionTimeout time.Duration
 	// PurgeInterval is how often repartition topics are purged of what is committed, by DeleteRecords: Kafka Streams'
@@ -131,6 +135,7 @@ func (c Config) withDefaults() Config {
 	set(&c.CommitInterval, 100*time.Millisecond)
 	set(&c.Workers, runtime.GOMAXPROCS(0))
 	set(&c.SessionTimeout, 10*time.Second)
+	set(&c.MaxPollInterval, 5*time.Minute)
 	set(&c.TransactionTimeout, 10*time.Second)
 	set(&c.PurgeInterval, 30*time.Second)
 	set(&c.ShutdownTimeout, 30*time.Second)
@@ -172,7 +177,7 @@ func (c Config) validate() error {
 	check(c.LostInput <= LatestLostInput, "LostInput %d is unknown", c.LostInput)
 	check(c.LostState <= EmptyLostState, "LostState %d is unknown", c.LostState)
 	check(c.Workers > 0, "Workers is %d", c.Workers)
-	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout,
+	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout, "MaxPollInterval": c.MaxPollInterval,
 		"TransactionTimeout": c.TransactionTimeout, "ShutdownTimeout": c.ShutdownTimeout, "FlushInterval": c.FlushInterval} {
 		check(d >= time.Millisecond, "%s is %v: want at least a millisecond", name, d)
 	}

@@ -153,7 +153,7 @@ func (w *Worker) begin(t *task) error {
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
-		Globals: w.cfg.Globals, Marks: t.lease.Marks, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
+		Globals: w.cfg.Globals, Marks: t.lease.Marks, Yield: &w.pulse.yield, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
