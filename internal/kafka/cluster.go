@@ -39,6 +39,8 @@ type TaskInfo struct {
 	ID         processor.TaskID
 	Inputs     []processor.TopicPartition
 	Changelogs []Changelog
+	// Repartition names the topics among the inputs that are purged of what is committed.
+	Repartition []string
 	// Weight is the task's share of work relative to others; at least 1, which 0 means too.
 	Weight int
 }
@@ -114,6 +116,7 @@ func (c *Cluster) Start(ctx context.Context, tasks []TaskInfo) ([]runtime.Port, 
 		all[i] = p
 		c.work.Go(p.committer.run)
 	}
+	c.work.Go(g.purger.run)
 	c.work.Go(func() { g.run(ctx) })
 	return all, nil
 }

@@ -53,6 +53,7 @@ func (w *Worker) commit() {
 			continue
 		}
 		before := len(w.batch.Positions)
+		w.beat(t.work)
 		if err := t.work.Prepare(&w.batch); err != nil {
 			w.failTask(t, err)
 			continue

@@ -25,6 +25,9 @@ type Config struct {
 	Opener   store.Opener
 	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
 
+	// LostState lets a store be rebuilt from a changelog that has lost what the store holds; else that is a *LostStateError.
+	LostState bool
+
 	CommitInterval time.Duration // the longest time between commits while there is work
 	DrainInterval  time.Duration // the shortest time between commits made because the input is drained
 	StagedBytes    int           // commit when this much is staged; stop stepping when it is reached again meanwhile
