@@ -29,7 +29,7 @@ func (u *unreachable) Dial(network, addr string) (net.Conn, error) {
 // An application that starts while its brokers are restarted waits for them, at whichever step they go away.
 func TestStartWaitsForTheBroker(t *testing.T) {
 	t.Parallel()
-	const outage = 12 // dials: more than sarama itself tries
+	const outage = 6 // dials: more than sarama itself tries
 	away := &unreachable{}
 	cfg := options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p")
 	cfg.Configure = func(c *sarama.Config) {
