@@ -144,6 +144,22 @@ func BenchmarkLayeredShortScan(b *testing.B) {
 	})
 }
 
+// Flushes of random keys out of a million into memory.
+func BenchmarkMemoryFlush(b *testing.B) {
+	const n, size = 1_000_000, 50_000
+	keys := benchKeys(n)
+	backend := memory.New()
+	must(b, backend.Apply(benchBatch(keys)))
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		from := i * size % n
+		batch := benchBatch(keys[from : from+size])
+		b.StartTimer()
+		must(b, backend.Apply(batch))
+	}
+	b.ReportMetric(float64(size)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}
+
 // Synced flushes of random keys out of a million, after a bulk load.
 func BenchmarkBoltFlush(b *testing.B) {
 	for _, size := range []int{1_000, 50_000, 200_000} {

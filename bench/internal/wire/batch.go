@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"time"
@@ -10,17 +10,29 @@ import (
 type batch struct {
 	slab    []sarama.Record
 	records []*sarama.Record
-	first   time.Time
-	last    time.Time
+	bytes   int
+	first   time.Time // of the first record
+	last    time.Time // the latest
 }
 
 // slabRecords is how many records are allocated at once.
 const slabRecords = 4096
 
+// batchBytes bounds a batch; recordBytes stands for what a record takes beside key and value.
+const (
+	batchBytes  = 900_000
+	recordBytes = 16
+)
+
+// fits tells whether a record can be added.
+func (b *batch) fits(key, value []byte) bool {
+	return len(b.records) == 0 || b.bytes+len(key)+len(value)+recordBytes <= batchBytes
+}
+
 // add appends a record; key and value belong to the batch until it is written.
 func (b *batch) add(key, value []byte, at time.Time) {
 	if len(b.records) == 0 {
-		b.first = at
+		b.first, b.last = at, at
 	}
 	if len(b.slab) == cap(b.slab) {
 		b.slab = make([]sarama.Record, 0, slabRecords)
@@ -29,7 +41,10 @@ func (b *batch) add(key, value []byte, at time.Time) {
 		Key: key, Value: value, OffsetDelta: int64(len(b.records)), TimestampDelta: at.Sub(b.first),
 	})
 	b.records = append(b.records, &b.slab[len(b.slab)-1])
-	b.last = at
+	b.bytes += len(key) + len(value) + recordBytes
+	if at.After(b.last) {
+		b.last = at
+	}
 }
 
 // author is what a batch says about its producer.
@@ -52,6 +67,5 @@ func (b *batch) seal(by author) *sarama.RecordBatch {
 
 // clear empties the batch, keeping its memory. It must have been written.
 func (b *batch) clear() {
-	b.records = b.records[:0]
-	b.slab = b.slab[:0]
+	b.records, b.slab, b.bytes = b.records[:0], b.slab[:0], 0
 }

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"errors"
@@ -6,59 +6,48 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/bench/internal/work"
 )
 
-// producer makes one transaction after the other, on plain calls of the client. It gives up at errors that a run on a
-// quiet broker does not meet.
-type producer struct {
+// Producer writes and commits, on plain calls of the client: one transaction after the other, or at least once.
+type Producer struct {
 	client  sarama.Client
 	id      string // transactional id, and the group whose offsets are committed
-	pid     int64
-	epoch   int16
-	batches map[place]*queue
+	by      author // anonymous for at least once
+	batches map[Place]*queue
 	coord   *sarama.Broker // of the transactions
 	group   *sarama.Broker // of the group
 }
 
-// place is a partition.
-type place struct {
-	topic     string
-	partition int32
+// Place is a partition.
+type Place struct {
+	Topic     string
+	Partition int32
 }
 
 // queue is what waits for one partition: batches, each below the size that a broker accepts.
 type queue struct {
 	ready    []*batch
 	used     int // of ready
-	bytes    int // of the last
 	sequence int32
 }
 
-// batchBytes bounds a batch; recordBytes stands for what a record takes beside key and value.
-const (
-	batchBytes  = 900_000
-	recordBytes = 16
-)
-
-func newProducer(brokers []string, id string) (*producer, error) {
-	client, err := connect(brokers)
-	if err != nil {
-		return nil, err
-	}
-	p := &producer{client: client, id: id, batches: map[place]*queue{}}
-	if p.coord, err = client.TransactionCoordinator(id); err == nil {
-		p.group, err = client.Coordinator(id)
-	}
-	if err == nil {
-		err = p.initialise()
+// NewProducer returns a producer with connections of its own, those of the cluster.
+func (c *Cluster) NewProducer(id string, g work.Guarantee) (p *Producer, err error) {
+	p = &Producer{client: c.client, id: id, by: anonymous, batches: map[Place]*queue{}}
+	if p.group, err = c.client.Coordinator(id); err == nil && g == work.ExactlyOnce {
+		if p.coord, err = c.client.TransactionCoordinator(id); err == nil {
+			err = p.initialise()
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("producer %s: %w", id, err), client.Close())
+		return nil, fmt.Errorf("producer %s: %w", id, err)
 	}
 	return p, nil
 }
 
-func (p *producer) initialise() error {
+func (p *Producer) initialise() error {
 	return again(func() error {
 		r, err := p.coord.InitProducerID(&sarama.InitProducerIDRequest{
 			Version: 4, TransactionalID: &p.id, TransactionTimeout: time.Minute, ProducerID: -1, ProducerEpoch: -1,
@@ -66,35 +55,35 @@ func (p *producer) initialise() error {
 		if err != nil {
 			return err
 		}
-		p.pid, p.epoch = r.ProducerID, r.ProducerEpoch
+		p.by = author{id: r.ProducerID, epoch: r.ProducerEpoch}
 		return code(r.Err)
 	})
 }
 
-// add puts a record into the next transaction. The slices belong to the producer until that is committed.
-func (p *producer) add(to place, key, value []byte, at time.Time) {
+// Add puts a record into the next commit. The slices belong to the producer until that is made.
+func (p *Producer) Add(to Place, key, value []byte, at time.Time) {
 	q := p.batches[to]
 	if q == nil {
 		q = &queue{}
 		p.batches[to] = q
 	}
-	size := len(key) + len(value) + recordBytes
-	if q.used == 0 || q.bytes+size > batchBytes {
+	if q.used == 0 || !q.ready[q.used-1].fits(key, value) {
 		if q.used == len(q.ready) {
 			q.ready = append(q.ready, &batch{})
 		}
 		q.used++
-		q.bytes = 0
 	}
-	q.bytes += size
 	q.ready[q.used-1].add(key, value, at)
 }
 
-// commit makes a transaction of what was added and of the positions, by topic and partition.
-func (p *producer) commit(positions map[place]int64) error {
-	for _, step := range []func() error{
-		p.addPartitions, p.produce, p.addOffsets, func() error { return p.commitOffsets(positions) }, p.end,
-	} {
+// Commit makes what was added and the positions durable: in one transaction, or the records first.
+func (p *Producer) Commit(positions map[Place]int64) error {
+	offsets := func() error { return p.commitOffsets(positions) }
+	steps := []func() error{p.addPartitions, p.produce, p.addOffsets, offsets, p.end}
+	if p.coord == nil {
+		steps = []func() error{p.produce, func() error { return p.plainOffsets(positions) }}
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return fmt.Errorf("commit of %s: %w", p.id, err)
 		}
@@ -102,11 +91,11 @@ func (p *producer) commit(positions map[place]int64) error {
 	return nil
 }
 
-func (p *producer) addPartitions() error {
+func (p *Producer) addPartitions() error {
 	touched := map[string][]int32{}
 	for at, q := range p.batches {
 		if q.used > 0 {
-			touched[at.topic] = append(touched[at.topic], at.partition)
+			touched[at.Topic] = append(touched[at.Topic], at.Partition)
 		}
 	}
 	if len(touched) == 0 {
@@ -114,7 +103,7 @@ func (p *producer) addPartitions() error {
 	}
 	return again(func() error {
 		r, err := p.coord.AddPartitionsToTxn(&sarama.AddPartitionsToTxnRequest{
-			Version: 3, TransactionalID: p.id, ProducerID: p.pid, ProducerEpoch: p.epoch, TopicPartitions: touched,
+			Version: 3, TransactionalID: p.id, ProducerID: p.by.id, ProducerEpoch: p.by.epoch, TopicPartitions: touched,
 		})
 		if err != nil {
 			return err
@@ -131,23 +120,30 @@ func (p *producer) addPartitions() error {
 }
 
 // produce writes all batches: in each round one for each partition, so that none can overtake another.
-func (p *producer) produce() error {
+func (p *Producer) produce() error {
 	for round := 0; ; round++ {
 		byLeader := map[*sarama.Broker]*sarama.ProduceRequest{}
 		for at, q := range p.batches {
 			if round >= q.used {
 				continue
 			}
-			leader, err := p.client.Leader(at.topic, at.partition)
+			leader, err := p.client.Leader(at.Topic, at.Partition)
 			if err != nil {
 				return err
 			}
 			if byLeader[leader] == nil {
-				byLeader[leader] = &sarama.ProduceRequest{TransactionalID: &p.id, RequiredAcks: sarama.WaitForAll, Timeout: 30_000, Version: 7}
+				byLeader[leader] = &sarama.ProduceRequest{RequiredAcks: sarama.WaitForAll, Timeout: 30_000, Version: 7}
+				if p.coord != nil {
+					byLeader[leader].TransactionalID = &p.id
+				}
 			}
 			b := q.ready[round]
-			byLeader[leader].AddBatch(at.topic, at.partition, b.seal(author{p.pid, p.epoch, q.sequence}))
-			q.sequence += int32(len(b.records))
+			by := p.by
+			if p.coord != nil {
+				by.sequence = q.sequence
+				q.sequence += int32(len(b.records))
+			}
+			byLeader[leader].AddBatch(at.Topic, at.Partition, b.seal(by))
 		}
 		if len(byLeader) == 0 {
 			break
@@ -183,10 +179,10 @@ func send(leader *sarama.Broker, req *sarama.ProduceRequest) error {
 	return nil
 }
 
-func (p *producer) addOffsets() error {
+func (p *Producer) addOffsets() error {
 	return again(func() error {
 		r, err := p.coord.AddOffsetsToTxn(&sarama.AddOffsetsToTxnRequest{
-			Version: 3, TransactionalID: p.id, ProducerID: p.pid, ProducerEpoch: p.epoch, GroupID: p.id,
+			Version: 3, TransactionalID: p.id, ProducerID: p.by.id, ProducerEpoch: p.by.epoch, GroupID: p.id,
 		})
 		if err != nil {
 			return err
@@ -195,14 +191,14 @@ func (p *producer) addOffsets() error {
 	})
 }
 
-func (p *producer) commitOffsets(positions map[place]int64) error {
+func (p *Producer) commitOffsets(positions map[Place]int64) error {
 	topics := map[string][]*sarama.PartitionOffsetMetadata{}
 	for at, offset := range positions {
-		topics[at.topic] = append(topics[at.topic], &sarama.PartitionOffsetMetadata{Partition: at.partition, Offset: offset, LeaderEpoch: -1})
+		topics[at.Topic] = append(topics[at.Topic], &sarama.PartitionOffsetMetadata{Partition: at.Partition, Offset: offset, LeaderEpoch: -1})
 	}
 	return again(func() error {
 		r, err := p.group.TxnOffsetCommit(&sarama.TxnOffsetCommitRequest{
-			Version: 3, TransactionalID: p.id, GroupID: p.id, ProducerID: p.pid, ProducerEpoch: p.epoch, GenerationID: -1, Topics: topics,
+			Version: 3, TransactionalID: p.id, GroupID: p.id, ProducerID: p.by.id, ProducerEpoch: p.by.epoch, GenerationID: -1, Topics: topics,
 		})
 		if err != nil {
 			return err
@@ -218,10 +214,32 @@ func (p *producer) commitOffsets(positions map[place]int64) error {
 	})
 }
 
-func (p *producer) end() error {
+// plainOffsets commits positions outside of a transaction.
+func (p *Producer) plainOffsets(positions map[Place]int64) error {
+	req := &sarama.OffsetCommitRequest{Version: 6, ConsumerGroup: p.id, ConsumerGroupGeneration: sarama.GroupGenerationUndefined}
+	for at, offset := range positions {
+		req.AddBlockWithLeaderEpoch(at.Topic, at.Partition, offset, -1, 0, "")
+	}
+	return again(func() error {
+		r, err := p.group.CommitOffset(req)
+		if err != nil {
+			return err
+		}
+		for _, answers := range r.Errors {
+			for _, a := range answers {
+				if a != sarama.ErrNoError {
+					return a
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (p *Producer) end() error {
 	return again(func() error {
 		r, err := p.coord.EndTxn(&sarama.EndTxnRequest{
-			Version: 3, TransactionalID: p.id, ProducerID: p.pid, ProducerEpoch: p.epoch, TransactionResult: true,
+			Version: 3, TransactionalID: p.id, ProducerID: p.by.id, ProducerEpoch: p.by.epoch, TransactionResult: true,
 		})
 		if err != nil {
 			return err
@@ -240,7 +258,7 @@ var passing = []error{
 
 // again makes a call until it is not refused for a passing reason.
 func again(call func() error) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(Patience); ; time.Sleep(time.Millisecond) {
 		err := call()
 		waits := false
 		for _, reason := range passing {

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"context"
@@ -16,8 +16,8 @@ const (
 	brokerPort   = "9492"
 )
 
-// startBroker starts a broker with the project's script. stop ends it; its data stay.
-func startBroker(ctx context.Context, dir string) (address string, stop func(), err error) {
+// StartBroker starts a broker with the project's script. stop ends it; its data stay.
+func StartBroker(ctx context.Context, dir string) (address string, stop func(), err error) {
 	if _, err := os.Stat(brokerScript); err != nil {
 		return "", nil, errors.New("no -brokers, and " + brokerScript + " is not here: run this in the module's folder, or name a broker")
 	}
