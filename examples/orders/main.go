@@ -53,7 +53,7 @@ func show(r processor.Record[string, Delivery]) string {
 	case r.NullValue:
 		return r.Key + ": deleted"
 	case to == nil:
-		return fmt.Sprintf("%s: %s, for nobody known", r.Key, r.Value.Items)
+		return fmt.Sprintf("%s: %s, customer unknown", r.Key, r.Value.Items)
 	default:
 		return fmt.Sprintf("%s: %s, for %s in %s", r.Key, r.Value.Items, to.Name, to.City)
 	}

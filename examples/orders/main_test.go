@@ -17,8 +17,8 @@ order o1: 2 books, by c1
        => deliveries  o1: 2 books, for Ann in Oslo
 order o2: 1 lamp, by c1
        => deliveries  o2: 1 lamp, for Ann in Oslo
-order o3: 1 desk, by c3       (customer c3 is not known yet)
-       => deliveries  o3: 1 desk, for nobody known
+order o3: 1 desk, by c3       (its customer comes later)
+       => deliveries  o3: 1 desk, customer unknown
 customer c1: Ann, Bergen      (Ann moves: all of her orders change)
        => deliveries  o2: 1 lamp, for Ann in Bergen
        => deliveries  o1: 2 books, for Ann in Bergen
@@ -27,7 +27,7 @@ order o2: 1 lamp, by c2       (the order is Bob's now)
 customer c3: Cid, Lima        (o3 has waited for him)
        => deliveries  o3: 1 desk, for Cid in Lima
 customer c2: deleted
-       => deliveries  o2: 1 lamp, for nobody known
+       => deliveries  o2: 1 lamp, customer unknown
 order o1: deleted
        => deliveries  o1: deleted
 

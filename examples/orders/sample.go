@@ -21,7 +21,7 @@ func (t topics) sample() []example.Input {
 	customer("c2", "Bob", "Rome", "")
 	order("o1", "c1", "2 books", "")
 	order("o2", "c1", "1 lamp", "")
-	order("o3", "c3", "1 desk", "customer c3 is not known yet")
+	order("o3", "c3", "1 desk", "its customer comes later")
 	customer("c1", "Ann", "Bergen", "Ann moves: all of her orders change")
 	order("o2", "c2", "1 lamp", "the order is Bob's now")
 	customer("c3", "Cid", "Lima", "o3 has waited for him")

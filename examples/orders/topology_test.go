@@ -27,11 +27,11 @@ func TestDeliveries(t *testing.T) {
 		nil, nil, // customers without orders
 		{"o1: 2 books, for Ann in Oslo"},
 		{"o2: 1 lamp, for Ann in Oslo"},
-		{"o3: 1 desk, for nobody known"},
+		{"o3: 1 desk, customer unknown"},
 		{"o1: 2 books, for Ann in Bergen", "o2: 1 lamp, for Ann in Bergen"},
 		{"o2: 1 lamp, for Bob in Rome"},
 		{"o3: 1 desk, for Cid in Lima"},
-		{"o2: 1 lamp, for nobody known"},
+		{"o2: 1 lamp, customer unknown"},
 		{"o1: deleted"},
 	}
 	for i, in := range topics.sample() {
@@ -67,7 +67,7 @@ func TestTimes(t *testing.T) {
 		{"o1: 2 books, for Ann in Oslo", 30},
 		{"o1: 3 books, for Ann in Oslo", 40},
 		{"o1: 3 books, for Ann in Bergen", 35},
-		{"o2: 1 lamp, for nobody known", 50},
+		{"o2: 1 lamp, customer unknown", 50},
 		{"o1: deleted", 60},
 	} {
 		if got, ok := out.Read(); !ok || show(got.Record) != want.text || got.Timestamp != want.time {
