@@ -8,6 +8,11 @@ func (t *Task) StagedBytes() int {
 	for _, s := range t.stores {
 		n += s.StagedBytes()
 	}
+	for _, c := range t.caches {
+		if s, ok := c.(Staged); ok {
+			n += s.StagedBytes()
+		}
+	}
 	return n
 }
 

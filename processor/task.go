@@ -63,6 +63,12 @@ type Cache interface {
 	Rollback()
 }
 
+// Staged is a Cache that holds more than places of what its store holds.
+type Staged interface {
+	// StagedBytes returns roughly how much memory waits for the next commit.
+	StagedBytes() int
+}
+
 // Task runs the nodes of a sub-topology over one partition. It is not safe for concurrent use, and not usable after a
 // method has returned an error: make a new one from the last committed positions and stores.
 type Task struct {
