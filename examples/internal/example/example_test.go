@@ -123,7 +123,7 @@ func start(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdout *buf
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timeout := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	timeout := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		timeout.Stop()
 		_ = cmd.Process.Kill() // of no effect if it has ended
