@@ -127,6 +127,7 @@ func (l *Layered) RestorePut(key, value []byte, ts int64) error {
 func (l *Layered) Restored(offset int64) {
 	l.keepClock(l.committed)
 	l.committed.Mark()
+	l.restoredTo = l.streamTime
 	l.reach(offset)
 }
 

@@ -26,6 +26,7 @@ type WriteSet struct {
 	version uint64
 	lastLen int // keys before the last reset
 
+	catalog catalog // the readers' index
 	undoLog
 	recycler
 }
@@ -196,6 +197,7 @@ func (w *WriteSet) reset() {
 	w.bytes = 0
 	w.recent = nil
 	w.index = nil
+	w.catalog = catalog{}
 	w.version++
 	w.Mark()
 }

@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 var owners = map[string][]string{
 	"go.etcd.io/bbolt":                         {"store/bolt"},
 	"github.com/hamba/avro":                    {"serde/avro"},
-	"github.com/IBM/sarama":                    {"", "internal/kafka", "internal/topicread", "internal/brokertest", "examples/internal/example", "bench"},
+	"github.com/IBM/sarama":                    {"", "internal/kafka", "internal/topicread", "internal/brokertest", "examples/internal/example", "bench", "internal/chaos"},
 	"github.com/twmb/franz-go":                 {"internal/embedded"},
 	"github.com/testcontainers/testcontainers": {"internal/brokertest"},
 }
