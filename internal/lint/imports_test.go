@@ -33,7 +33,7 @@ var owners = map[string][]string{
 	"go.etcd.io/bbolt":      {"store/bolt"},
 	"github.com/hamba/avro": {"serde/avro"},
 	"github.com/IBM/sarama": {"", "internal/kafka", "internal/topicread", "internal/brokertest", "internal/chaos",
-		"examples/wordcount", "bench/internal/wire", "bench/internal/contender"},
+		"examples/internal/example", "bench/internal/wire", "bench/internal/contender"},
 	"github.com/twmb/franz-go":                 {"internal/embedded"},
 	"github.com/testcontainers/testcontainers": {"internal/brokertest"},
 }
