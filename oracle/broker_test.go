@@ -52,12 +52,13 @@ func openBroker(t testing.TB) *broker {
 // into the future. cleanup is a policy by topic, "delete" if there is none.
 func (b *broker) create(partitions map[string]int32, cleanup map[string]string) {
 	b.t.Helper()
+	index := "4096" // that of a new log is zeroed, 10 MB unless told
 	never, always := "-1", strconv.FormatInt(math.MaxInt64, 10)
 	req := &sarama.CreateTopicsRequest{Version: 2, Timeout: patience, TopicDetails: map[string]*sarama.TopicDetail{}}
 	for topic, n := range partitions {
 		policy := cmp.Or(cleanup[topic], "delete")
 		req.TopicDetails[topic] = &sarama.TopicDetail{NumPartitions: n, ReplicationFactor: 1, ConfigEntries: map[string]*string{
-			"cleanup.policy": &policy, "retention.ms": &never, "message.timestamp.after.max.ms": &always,
+			"cleanup.policy": &policy, "retention.ms": &never, "message.timestamp.after.max.ms": &always, "segment.index.bytes": &index,
 		}}
 	}
 	controller, err := b.client.Controller()
