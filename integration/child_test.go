@@ -43,6 +43,8 @@ type spec struct {
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
 	StagedBytes        int
+	PurgeInterval      time.Duration
+	Hang               bool // what "hanging" does at the value "hang"
 }
 
 // kinds are the topologies that a child can run. tell writes a line to the parent.
@@ -55,14 +57,15 @@ var kinds = map[string]func(b *topology.Builder, s spec, tell func(string)){
 	"counting": func(b *topology.Builder, s spec, tell func(string)) {
 		countEach(topology.Peek(topology.From(b, text(s.In)), func(key, value string) { tell(key + " " + value) }), s.Out)
 	},
-	"ticker": func(b *topology.Builder, s spec, tell func(string)) { ticker(b, s.In, tell) },
+	"hanging": hanging,
+	"ticker":  func(b *topology.Builder, s spec, tell func(string)) { ticker(b, s.In, tell) },
 }
 
 func (s spec) config() millrace.Config {
 	c := millrace.Config{
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
-		StagedBytes: s.StagedBytes, Store: store.Opener(bolt.Opener{}),
+		StagedBytes: s.StagedBytes, PurgeInterval: s.PurgeInterval, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
 		c.Store = memory.Opener{}

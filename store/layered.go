@@ -37,6 +37,8 @@ type Layered struct {
 
 	clock      clock // the store's own time, if its layout has one
 	streamTime int64 // what Advance was told last
+	// restoredTo is streamTime as far as a restore has told it.
+	restoredTo int64
 	earliest   int64 // the time index holds nothing older
 	row, index []byte
 	old        []byte
@@ -51,7 +53,7 @@ func NewLayered(name string, backend Backend) *Layered {
 		name: name, backend: backend,
 		uncommitted: NewWriteSet(), committed: NewWriteSet(),
 		target: noOffset, flushed: noOffset,
-		streamTime: noTime, earliest: math.MinInt64,
+		streamTime: noTime, restoredTo: noTime, earliest: math.MinInt64,
 	}
 	if offset, ok := backend.Offset(); ok {
 		l.flushed = offset

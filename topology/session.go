@@ -85,7 +85,7 @@ func sessionTable[K, A any](b *Builder, n *node, s *store.Session[K, A], w Sessi
 			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}
-	b.use(n, s, true)
+	b.keep(n, s)
 	n.table.view = sessionsView(n, s)
 }
 

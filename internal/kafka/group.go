@@ -24,6 +24,7 @@ type group struct {
 	cluster *Cluster
 	tasks   *taskTable
 	ports   []*Port
+	purger  *purger
 
 	client  sarama.Client
 	dialer  *dialer
@@ -53,7 +54,7 @@ const leaveWait = 3 * time.Second
 
 func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 	g := &group{
-		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports,
+		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports, purger: newPurger(c, tasks),
 		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, known: map[processor.TopicPartition]int64{}, drained: make(chan struct{}),
 	}
 	conf := c.cfg.membership(&strategy{g})
@@ -64,8 +65,11 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		}
 		return retryPause
 	}
-	var err error
-	if g.client, err = sarama.NewClient(c.cfg.Brokers, conf); err != nil {
+	err := c.answered(c.ctx, func() (err error) {
+		g.client, err = sarama.NewClient(c.cfg.Brokers, conf)
+		return err
+	})
+	if err != nil {
 		g.dialer.end()
 		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
 	}

@@ -53,11 +53,13 @@ func (w *Worker) commit() {
 			continue
 		}
 		before := len(w.batch.Positions)
+		w.beat(t.work)
 		if err := t.work.Prepare(&w.batch); err != nil {
 			w.failTask(t, err)
 			continue
 		}
 		t.pending = slices.Clone(w.batch.Positions[before:])
+		t.reached = t.work.StreamTime()
 		c.tasks = append(c.tasks, t)
 	}
 	w.last = w.now
@@ -108,7 +110,7 @@ func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 		} else if s.since.IsZero() {
 			s.since = w.now
 		}
-		s.layers.Committed(end)
+		s.shared.committed(end, t.reached)
 	}
 	for _, p := range t.pending {
 		t.positions[p.TopicPartition] = p

@@ -20,8 +20,13 @@ type Config struct {
 
 	Globals map[string]processor.GlobalRows // the process's global tables, by the names of their stores
 
+	Stores *Stores // where the stores are shared with readers of other goroutines; nil: nowhere
+
 	Opener   store.Opener
 	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
+
+	// LostState lets a store be rebuilt from a changelog that has lost what the store holds; else that is a *LostStateError.
+	LostState bool
 
 	CommitInterval time.Duration // the longest time between commits while there is work
 	DrainInterval  time.Duration // the shortest time between commits made because the input is drained
@@ -35,6 +40,8 @@ type Config struct {
 	Restored func(Restored)
 	// Dropped, if set, is told of every bad record that the policy let pass.
 	Dropped func(*processor.RecordError, processor.Action)
+	// Late, if set, is told of every record that came after a window of its was closed.
+	Late func(processor.Late)
 }
 
 // Restored says how a store came back: Records were read from the changelog offsets From up to To.

@@ -26,7 +26,14 @@ func (w *Worker) deliver(events Events) {
 		}
 	}
 	for _, f := range events.Failed {
-		if t := w.readers[f.TopicPartition]; t != nil && !t.finishing {
+		t := w.readers[f.TopicPartition]
+		switch {
+		case t == nil || t.finishing:
+		case f.Expired:
+			w.cfg.Logger.Warn("records were deleted before they were read: giving the task back to have it again from where its logs begin now",
+				"task", t.id.String(), "partition", f.TopicPartition.String(), "offset", f.Offset, "error", f.Err)
+			w.finish(t)
+		default:
 			w.fail(fmt.Errorf("runtime: task %s: cannot read %s from offset %d: %w", t.id, f.TopicPartition, f.Offset, f.Err))
 		}
 	}

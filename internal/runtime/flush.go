@@ -46,7 +46,7 @@ func (s *openStore) behind() bool {
 }
 
 func (w *Worker) startFlush(t *task, s *openStore) {
-	batch, ok := s.layers.BeginFlush()
+	batch, ok := s.shared.beginFlush()
 	if !ok {
 		return
 	}
@@ -73,7 +73,7 @@ func (w *Worker) settleFlushes() {
 	w.mu.Unlock()
 	for _, f := range ended {
 		f.store.flushing = false
-		f.store.layers.EndFlush(f.err)
+		f.store.shared.endFlush(f.err)
 		f.store.since = w.now
 		if f.store.owed > 0 {
 			w.port.Consumed(f.store.changelog, f.store.owed)

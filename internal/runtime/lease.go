@@ -1,10 +1,8 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -22,6 +20,7 @@ type task struct {
 	positions map[processor.TopicPartition]processor.Position // committed
 	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
 	pending   []processor.Position                            // in the commit in flight
+	reached   int64                                           // stream time of the newest commit that was begun
 	finishing bool                                            // no further step: commit, flush, close, release
 	lost      bool                                            // somebody else's already: close, do not release
 	broken    bool                                            // its disk failed: close without a flush
@@ -31,6 +30,7 @@ type task struct {
 type openStore struct {
 	changelog processor.TopicPartition
 	layers    *store.Layered
+	shared    *sharedStore        // the layers, where readers of other goroutines must be kept off
 	restoring *changelog.Restorer // nil once restored
 	from      int64               // where the restore began
 	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
@@ -54,6 +54,7 @@ func (w *Worker) lease(events Events) {
 		w.stopWaiting(id)
 		if t := w.task(id); t != nil && !t.lost {
 			t.lost = true
+			w.withdraw(t)
 			w.drop(t)
 		}
 	}
@@ -133,28 +134,6 @@ func compareIDs(a, b processor.TaskID) int {
 	return int(a.Partition - b.Partition)
 }
 
-// openStore opens a store's backend and reads the part of the changelog that the backend does not hold.
-func (w *Worker) openStore(t *task, c Changelog) error {
-	decl, err := w.declaration(t.id, c.Store)
-	if err != nil {
-		return err
-	}
-	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl), c)
-	if err != nil {
-		return err
-	}
-	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend), from: from}
-	s.layers.MaxRecord = w.cfg.MaxRecord
-	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
-	t.stores = append(t.stores, s)
-	w.readers[c.TopicPartition] = t
-	if !s.restoring.Done() {
-		w.cfg.Logger.Info("restoring", "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
-		w.port.Fetch(c.TopicPartition, from)
-	}
-	return nil
-}
-
 func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaration, error) {
 	for _, s := range w.spec(id).Stores {
 		if s.Name == name {
@@ -162,73 +141,6 @@ func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaratio
 		}
 	}
 	return nil, fmt.Errorf("runtime: the topology has no store %q in sub-topology %d", name, id.Subtopology)
-}
-
-// openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int64, error) {
-	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
-	backend, err := w.cfg.Opener.Open(dir, name)
-	if errors.Is(err, store.ErrCorrupt) {
-		return w.openDamaged(dir, name, c, err)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	at, ok := backend.Offset()
-	if !ok {
-		return backend, c.Start, nil
-	}
-	if at >= c.Start && at <= c.End {
-		return backend, at, nil
-	}
-	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
-	if err := backend.Close(); err != nil {
-		return nil, 0, err
-	}
-	return w.openFresh(dir, name, c)
-}
-
-// openDamaged puts a damaged file aside, for whoever wants to look into it, and begins a new one.
-func (w *Worker) openDamaged(dir, name string, c Changelog, cause error) (store.Backend, int64, error) {
-	aside, err := w.cfg.Opener.SetAside(dir, name)
-	if err != nil {
-		return nil, 0, errors.Join(cause, err)
-	}
-	w.cfg.Logger.Warn("store is damaged: rebuilding it from its changelog", "store", c.Store, "set aside", aside, "error", cause)
-	backend, err := w.cfg.Opener.Open(dir, name)
-	return backend, c.Start, err
-}
-
-func (w *Worker) openFresh(dir, name string, c Changelog) (store.Backend, int64, error) {
-	if err := w.cfg.Opener.Remove(dir, name); err != nil {
-		return nil, 0, err
-	}
-	backend, err := w.cfg.Opener.Open(dir, name)
-	return backend, c.Start, err
-}
-
-// restored starts the task if all of its stores are restored.
-func (w *Worker) restored(t *task) error {
-	for _, s := range t.stores {
-		if r := s.restoring; r != nil && r.Done() {
-			s.restoring = nil
-			w.port.StopFetch(s.changelog)
-			w.report(t, s, r)
-		}
-	}
-	for _, s := range t.stores {
-		if s.restoring != nil {
-			return nil
-		}
-	}
-	return w.begin(t)
-}
-
-func (w *Worker) report(t *task, s *openStore, r *changelog.Restorer) {
-	if w.cfg.Restored != nil {
-		w.cfg.Restored(Restored{Task: t.id, Store: s.layers.Name(), From: s.from, To: r.Position(), Records: r.Restored()})
-	}
-	w.cfg.Logger.Info("restored", "task", t.id.String(), "store", s.layers.Name(), "from", s.from, "to", r.Position(), "records", r.Restored())
 }
 
 // begin builds a task's nodes and reads its input from the committed positions.
@@ -244,13 +156,17 @@ func (w *Worker) begin(t *task) error {
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
-		Globals: w.cfg.Globals, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
+		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Marks: t.lease.Marks, Yield: &w.pulse.yield,
+		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
 		return err
 	}
-	t.work = work
+	t.work, t.reached = work, work.StreamTime()
+	for _, s := range t.stores {
+		s.shared.serve(t.reached)
+	}
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}
@@ -303,7 +219,7 @@ func (w *Worker) release() {
 			continue
 		}
 		t.closeWork(w.cfg.Logger)
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
 		w.forget(t)
 		if !t.lost {
 			w.port.Release(t.id)
@@ -346,10 +262,11 @@ func (t *task) closeWork(log *slog.Logger) {
 	t.work = nil
 }
 
-func (t *task) closeStores(log *slog.Logger) {
+func (w *Worker) closeStores(t *task) {
+	w.withdraw(t)
 	for _, s := range t.stores {
 		if err := s.layers.Close(); err != nil {
-			log.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
+			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Worker struct {
 	stopping bool
 	err      error // why the worker is stopping, if it is for a failure
 
+	pulse pulse
+
 	recycle func([]processor.Raw) // nil: the port has no use for record slices
 
 	mu      sync.Mutex
@@ -36,6 +38,7 @@ func NewWorker(cfg Config, port Port) *Worker {
 	if r, ok := port.(Recycler); ok {
 		w.recycle = r.Recycle
 	}
+	w.beat(nil)
 	return w
 }
 
@@ -61,6 +64,7 @@ func (w *Worker) Done() bool {
 func (w *Worker) Turn(wait time.Duration) {
 	events := w.port.Poll(wait)
 	w.now = w.cfg.Now()
+	w.beat(nil)
 
 	w.deliver(events) // before anything that starts a partition anew: these batches belong to the reading before
 	w.settle(events.Commit)
@@ -85,7 +89,9 @@ func (w *Worker) step() {
 			if !t.running() {
 				continue
 			}
+			w.beat(t.work)
 			n, err := t.work.Run(w.now.UnixMilli(), roundRecords)
+			w.beat(nil)
 			if err != nil {
 				w.failTask(t, err)
 				return
@@ -167,7 +173,7 @@ func (w *Worker) stop() {
 // another worker in this process can open them.
 func (w *Worker) Crash() {
 	for _, t := range w.tasks {
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
 	}
 	w.tasks, w.stopping = nil, true
 }

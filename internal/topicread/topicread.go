@@ -28,6 +28,12 @@ type Record struct {
 // Committed calls fn for each committed record of the topic, by partition and then offset, from the log's start to its
 // last stable offset at the time of the call. It does not wait for transactions that are open. An error of fn ends it.
 func Committed(ctx context.Context, client sarama.Client, topic string, fn func(Record) error) error {
+	return CommittedFrom(ctx, client, topic, nil, fn)
+}
+
+// CommittedFrom is Committed that begins at an offset of each partition. One that is missing in from, or below the log's
+// start, stands for the log's start.
+func CommittedFrom(ctx context.Context, client sarama.Client, topic string, from map[int32]int64, fn func(Record) error) error {
 	partitions, err := client.Partitions(topic)
 	if err != nil {
 		return fmt.Errorf("topicread: %s: %w", topic, err)
@@ -35,7 +41,7 @@ func Committed(ctx context.Context, client sarama.Client, topic string, fn func(
 	slices.Sort(partitions)
 	for _, p := range partitions {
 		r := reader{ctx: ctx, client: client, topic: topic, partition: p, fn: fn}
-		if err := r.run(); err != nil {
+		if err := r.run(from[p]); err != nil {
 			return fmt.Errorf("topicread: %s-%d: %w", topic, p, err)
 		}
 	}
@@ -97,7 +103,7 @@ type reader struct {
 	stopped   error // fn's
 }
 
-func (r *reader) run() error {
+func (r *reader) run(from int64) error {
 	err := r.retry(func() (err error) {
 		if r.next, err = r.offset(sarama.OffsetOldest); err == nil {
 			r.end, err = r.offset(sarama.OffsetNewest)
@@ -107,6 +113,7 @@ func (r *reader) run() error {
 	if err != nil {
 		return err
 	}
+	r.next = max(r.next, from)
 	for r.next < r.end && r.stopped == nil {
 		if err := r.retry(r.fetch); err != nil {
 			return err
