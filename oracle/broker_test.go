@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -35,6 +36,7 @@ func openBroker(t testing.TB) *broker {
 	t.Helper()
 	cfg := brokertest.Config()
 	cfg.Producer.Partitioner = sarama.NewMurmur2Partitioner
+	cfg.Producer.Retry.Max = int(patience / cfg.Producer.Retry.Backoff) // a new topic may take long to be there
 	b := &broker{t: t, addrs: brokertest.Brokers(t)}
 	var err error
 	if b.client, err = sarama.NewClient(b.addrs, cfg); err != nil {
@@ -45,6 +47,13 @@ func openBroker(t testing.TB) *broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.producer.Close() })
+	brokertest.Eventually(t, patience, func() (bool, string) { // a new broker makes its own topics first
+		_, err := b.client.Coordinator("oracle")
+		if err == nil {
+			_, err = b.client.TransactionCoordinator("oracle")
+		}
+		return err == nil, fmt.Sprint(err)
+	})
 	return b
 }
 
@@ -52,12 +61,13 @@ func openBroker(t testing.TB) *broker {
 // into the future. cleanup is a policy by topic, "delete" if there is none.
 func (b *broker) create(partitions map[string]int32, cleanup map[string]string) {
 	b.t.Helper()
+	index := "4096" // that of a new log is zeroed, 10 MB unless told
 	never, always := "-1", strconv.FormatInt(math.MaxInt64, 10)
 	req := &sarama.CreateTopicsRequest{Version: 2, Timeout: patience, TopicDetails: map[string]*sarama.TopicDetail{}}
 	for topic, n := range partitions {
 		policy := cmp.Or(cleanup[topic], "delete")
 		req.TopicDetails[topic] = &sarama.TopicDetail{NumPartitions: n, ReplicationFactor: 1, ConfigEntries: map[string]*string{
-			"cleanup.policy": &policy, "retention.ms": &never, "message.timestamp.after.max.ms": &always,
+			"cleanup.policy": &policy, "retention.ms": &never, "message.timestamp.after.max.ms": &always, "segment.index.bytes": &index,
 		}}
 	}
 	controller, err := b.client.Controller()

@@ -47,12 +47,14 @@ func (f *flock) fates() (all []fate) {
 	for _, p := range f.list {
 		n = max(n, len(p.rounds))
 	}
-	for range n {
-		end := on
-		if f.chance(20) {
-			end = []fate{stopped, stopped, dropped, dropped, unseen}[f.random.IntN(5)]
+	all = make([]fate, n)
+	for i := range all {
+		if f.chance(8) {
+			all[i] = stopped + fate(f.random.IntN(3))
 		}
-		all = append(all, end)
+	}
+	for i, place := range f.random.Perm(min(n, 9)) { // where many scenarios are still in work
+		all[place] = []fate{stopped, dropped, dropped, unseen, on, on, on, on, on}[i]
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -218,7 +219,20 @@ func (r *reader) take(block *sarama.FetchResponseBlock) error {
 		}
 		r.next = max(r.next, batch.LastOffset()+1)
 	}
+	if len(block.RecordsSet) == 0 && !block.Partial {
+		r.next = max(r.next, emptyBatchesEnd(block))
+	}
 	return nil
+}
+
+// emptyBatchesEnd returns the position behind batches that compaction has emptied. sarama leaves them out, and tells the
+// position only in a field of its own.
+func emptyBatchesEnd(block *sarama.FetchResponseBlock) int64 {
+	f := reflect.ValueOf(block).Elem().FieldByName("recordsNextOffset")
+	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() {
+		return -1
+	}
+	return f.Elem().Int()
 }
 
 func isAbort(batch *sarama.RecordBatch) bool {
