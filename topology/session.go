@@ -65,6 +65,7 @@ func aggregateSessions[K, V, A any](
 		if err != nil {
 			return nil, err
 		}
+		in := in // tasks are bound by several workers at once
 		in.late = late
 		return in.bind(a.take), nil
 	}
