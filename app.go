@@ -55,8 +55,22 @@ func (a *App) run(ctx context.Context) (err error) {
 		return fmt.Errorf("millrace: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	for {
+		err = a.serve(ctx, dir.ProcessID)
+		var changed *kafka.TopicChangedError
+		if !errors.As(err, &changed) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.cfg.Logger.Info("a topic has changed: beginning again on what the topics are now", "app", a.cfg.ApplicationID, "change", changed)
+	}
+}
 
-	cluster, err := a.connect(ctx, dir.ProcessID)
+// serve runs the application on the topics as they are now, until ctx ends or one of them changes.
+func (a *App) serve(ctx context.Context, processID string) (err error) {
+	cluster, err := a.connect(ctx, processID)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -109,6 +123,8 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
 	}
+	cluster.Watch(serving, layout.Partitions, stop)
+
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
 	c := a.newCrew(a.workerConfig(layout, globals), ports)
 	err = c.work(serving, stop)

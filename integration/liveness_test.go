@@ -101,4 +101,3 @@ func TestFieldReport7ProcessorStalls(t *testing.T) {
 	app.stop()
 	exactlyCounted(t, out, map[string]int64{"k0": 60, "k1": 10, "k2": 10, "k3": 10, "k4": 10})
 }
-

@@ -83,7 +83,6 @@ func (g *group) run(ctx context.Context) {
 	defer leave()
 	consumed := make(chan struct{})
 	g.cluster.work.Go(g.logErrors)
-	g.cluster.work.Go(func() { g.watchPartitions(joined) })
 	g.cluster.work.Go(func() {
 		defer close(consumed)
 		g.consume(joined)
@@ -207,20 +206,6 @@ func (g *group) sendLeave(m member) error {
 func (g *group) logErrors() {
 	for err := range g.members.Errors() {
 		g.cluster.cfg.Logger.Debug("group", "error", err)
-	}
-}
-
-// watchPartitions ends the application when an input topic grows: the keys of its records have moved to other partitions,
-// and nobody would read the new ones.
-func (g *group) watchPartitions(ctx context.Context) {
-	for pause(ctx, metadataAge) {
-		for topic, want := range g.tasks.topics {
-			have, err := g.cluster.control.Partitions(topic)
-			if err == nil && int32(len(have)) > want {
-				g.fail(&PartitionCountError{Topic: topic, Want: want, Have: int32(len(have))})
-				return
-			}
-		}
 	}
 }
 
