@@ -30,6 +30,7 @@ type group struct {
 	dialer  *dialer
 	members sarama.ConsumerGroup
 	leaving atomic.Bool
+	outside trouble // no membership
 
 	mu         sync.Mutex
 	leases     map[processor.TaskID]*lease
@@ -57,6 +58,7 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports, purger: newPurger(c, tasks),
 		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, known: map[processor.TopicPartition]int64{}, drained: make(chan struct{}),
 	}
+	g.outside = trouble{log: c.cfg.Logger, what: "membership in the group has ended, joining again", over: "a member of the group again"}
 	conf := c.cfg.membership(&strategy{g})
 	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
@@ -127,7 +129,7 @@ func (g *group) consume(ctx context.Context) {
 		case len(topics) == 0:
 			return
 		}
-		g.cluster.cfg.Logger.Warn("membership in the group has ended, joining again", "error", err)
+		g.outside.has(g, err)
 		if time.Since(began) > g.cluster.cfg.SessionTimeout {
 			wait = firstPause
 		}
@@ -219,6 +221,7 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 	g.session = s
 	g.last = g.member()
 	g.mu.Unlock()
+	g.outside.left(g)
 	g.cluster.cfg.Logger.Info("joined the group", "member", s.MemberID(), "generation", s.GenerationID())
 	return nil
 }
