@@ -148,33 +148,21 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	if err != nil {
 		return nil, err
 	}
-	var create []kafka.NewTopic
-	for _, t := range layout.Create {
-		create = append(create, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
-	}
-	if err := cluster.CreateTopics(ctx, create); err != nil {
+	if err := cluster.CreateTopics(ctx, newTopics(layout.Create)); err != nil {
 		return nil, err
 	}
-	if old := existingChangelogs(layout, counts); len(old) > 0 {
-		if err := cluster.CheckChangelogs(old); err != nil { // the right to ask is not needed for anything else
-			a.cfg.Logger.Warn("the settings of the changelogs cannot be checked", "error", err)
-		}
+	if err := cluster.CheckSettings(newTopics(layout.Existing)); err != nil { // the right to ask is not needed for anything else
+		a.cfg.Logger.Warn("the settings of the application's topics cannot be checked", "error", err)
 	}
 	return layout, nil
 }
 
-// existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
-func existingChangelogs(layout *topology.Layout, counts map[string]int32) []string {
-	var names []string
-	for _, changelogs := range layout.Changelogs {
-		for _, c := range changelogs {
-			if _, existed := counts[c.Topic]; existed {
-				names = append(names, c.Topic)
-			}
-		}
+func newTopics(topics []topology.InternalTopic) []kafka.NewTopic {
+	var all []kafka.NewTopic
+	for _, t := range topics {
+		all = append(all, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // topics names every topic of the application on the broker.
