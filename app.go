@@ -126,7 +126,7 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	cluster.Watch(serving, layout.Partitions, stop)
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	c := a.newCrew(a.workerConfig(layout, globals), ports)
+	c := a.newCrew(a.workerConfig(layout, globals), ports, globals)
 	err = c.work(serving, stop)
 	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
 		err = cause

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-streams/millrace/processor"
@@ -16,6 +17,7 @@ type Globals struct {
 	tables []*globalTable
 	rows   map[string]processor.GlobalRows
 	ends   map[processor.TopicPartition]int64 // to be reached before tasks may start
+	turns  atomic.Int64
 }
 
 // globalTable is a global table that tasks of several workers read while it changes.
@@ -86,6 +88,10 @@ func (g *Globals) Take(f Fetched) error {
 	return nil
 }
 
+// Turns counts how often Follow has gone round: as long as it grows, no user's function hangs. It may be called from any
+// goroutine.
+func (g *Globals) Turns() int64 { return g.turns.Load() }
+
 // Observer reads topics without a lease: Poll brings Fetched, Failed and nothing else.
 type Observer interface {
 	Reader
@@ -96,6 +102,7 @@ type Observer interface {
 // before, nil if ctx does.
 func (g *Globals) Follow(ctx context.Context, from Observer, ready chan<- struct{}) error {
 	for ctx.Err() == nil {
+		g.turns.Add(1)
 		if ready != nil && g.Ready() {
 			close(ready)
 			ready = nil
