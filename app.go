@@ -57,8 +57,22 @@ func (a *App) run(ctx context.Context) (err error) {
 		return fmt.Errorf("millrace: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	for {
+		err = a.serve(ctx, dir.ProcessID)
+		var changed *kafka.TopicChangedError
+		if !errors.As(err, &changed) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.cfg.Logger.Info("a topic has changed: beginning again on what the topics are now", "app", a.cfg.ApplicationID, "change", changed)
+	}
+}
 
-	cluster, err := a.connect(ctx, dir.ProcessID)
+// serve runs the application on the topics as they are now, until ctx ends or one of them changes.
+func (a *App) serve(ctx context.Context, processID string) (err error) {
+	cluster, err := a.connect(ctx, processID)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -111,8 +125,10 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
 	}
+	cluster.Watch(serving, layout.Partitions, stop)
+
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	c := a.newCrew(a.workerConfig(layout, globals), ports)
+	c := a.newCrew(a.workerConfig(layout, globals), ports, globals)
 	err = c.work(serving, stop)
 	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
 		err = cause
@@ -134,33 +150,21 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	if err != nil {
 		return nil, err
 	}
-	var create []kafka.NewTopic
-	for _, t := range layout.Create {
-		create = append(create, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
-	}
-	if err := cluster.CreateTopics(ctx, create); err != nil {
+	if err := cluster.CreateTopics(ctx, newTopics(layout.Create)); err != nil {
 		return nil, err
 	}
-	if old := existingChangelogs(layout, counts); len(old) > 0 {
-		if err := cluster.CheckChangelogs(old); err != nil { // the right to ask is not needed for anything else
-			a.cfg.Logger.Warn("the settings of the changelogs cannot be checked", "error", err)
-		}
+	if err := cluster.CheckSettings(newTopics(layout.Existing)); err != nil { // the right to ask is not needed for anything else
+		a.cfg.Logger.Warn("the settings of the application's topics cannot be checked", "error", err)
 	}
 	return layout, nil
 }
 
-// existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
-func existingChangelogs(layout *topology.Layout, counts map[string]int32) []string {
-	var names []string
-	for _, changelogs := range layout.Changelogs {
-		for _, c := range changelogs {
-			if _, existed := counts[c.Topic]; existed {
-				names = append(names, c.Topic)
-			}
-		}
+func newTopics(topics []topology.InternalTopic) []kafka.NewTopic {
+	var all []kafka.NewTopic
+	for _, t := range topics {
+		all = append(all, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // topics names every topic of the application on the broker.

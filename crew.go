@@ -17,10 +17,26 @@ import (
 // order. One that does not come by is left behind: a goroutine cannot be killed.
 type crew struct {
 	app       *App
+	globals   *reader // nil if there are no global tables
 	members   []*member
 	ended     chan *member
 	hard      context.Context // ends when the orderly shutdown has taken too long
 	abandoned time.Time       // when that was, zero before
+}
+
+// reader is what follows the global tables.
+type reader struct {
+	globals *runtime.Globals
+	turns   int64
+	since   time.Time // when turns was seen first
+}
+
+// silent returns for how long it has not got on.
+func (r *reader) silent() time.Duration {
+	if n := r.globals.Turns(); n != r.turns || r.since.IsZero() {
+		r.turns, r.since = n, time.Now()
+	}
+	return time.Since(r.since)
 }
 
 // member is a worker with its port.
@@ -33,18 +49,21 @@ type member struct {
 	done   bool        // seen to have ended, or left behind
 }
 
-func (a *App) newCrew(cfg runtime.Config, ports []runtime.Port) *crew {
+func (a *App) newCrew(cfg runtime.Config, ports []runtime.Port, globals *runtime.Globals) *crew {
 	c := &crew{app: a, ended: make(chan *member, len(ports))}
+	if len(globals.Topics()) > 0 {
+		c.globals = &reader{globals: globals}
+	}
 	for i, port := range ports {
 		c.members = append(c.members, &member{number: i, worker: runtime.NewWorker(cfg, port), port: port, id: make(chan string, 1)})
 	}
 	return c
 }
 
-// HungError is a worker that does not return from a user's function. Its goroutine is left behind, and with it the files of
+// HungError is a worker, or the reader of the global tables, that does not return from a user's function. Its goroutine is left behind, and with it the files of
 // its stores stay locked until the process ends; what it has not committed is processed by others.
 type HungError struct {
-	Worker int
+	Worker int           // -1: the reader of the global tables
 	For    time.Duration // how long it has been silent
 	// Task and Node are where it is, with the record if it is one; HasTask is false if it is in no task.
 	HasTask bool
@@ -62,6 +81,9 @@ func (e *HungError) Error() string {
 		if e.Topic != "" {
 			at += fmt.Sprintf(", at %s@%d", e.TopicPartition, e.Offset)
 		}
+	}
+	if e.Worker < 0 {
+		at = "in a global table"
 	}
 	return fmt.Sprintf("millrace: worker %d: a user's function does not return, for %v now, %s; its goroutine is left behind", e.Worker, e.For.Round(time.Millisecond), at)
 }
@@ -103,6 +125,9 @@ func (c *crew) work(serving context.Context, stop context.CancelCauseFunc) error
 				left--
 				errs = append(errs, hung)
 				stop(hung)
+			}
+			if c.globals != nil && c.globals.silent() >= c.app.cfg.MaxPollInterval {
+				stop(&HungError{Worker: -1, For: c.globals.silent(), Offset: -1})
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/millrace-streams/millrace"
 	"github.com/millrace-streams/millrace/internal/brokertest"
+	"github.com/millrace-streams/millrace/serde"
+	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/store/memory"
 	"github.com/millrace-streams/millrace/topology"
 )
@@ -100,4 +103,34 @@ func TestFieldReport7ProcessorStalls(t *testing.T) {
 	app.drain()
 	app.stop()
 	exactlyCounted(t, out, map[string]int64{"k0": 60, "k1": 10, "k2": 10, "k3": 10, "k4": 10})
+}
+
+// So it is with the function of a global table.
+func TestHungGlobalTableIsGivenUp(t *testing.T) {
+	t.Parallel()
+	orders, names, out := brokertest.Topic(t, "orders", 1), brokertest.Topic(t, "names", 1), brokertest.Topic(t, "out", 1)
+	cfg := config(t)
+	cfg.MaxPollInterval = time.Second
+	over := make(chan struct{})
+	defer close(over)
+	app := start(t, build(t, func(b *topology.Builder) {
+		hangs := func(_, name string) (string, bool) {
+			<-over
+			return name, true
+		}
+		table := topology.GlobalTableOf(b, text(names), store.NewKeyValue("names", serde.String, serde.String), hangs)
+		topology.To(topology.JoinGlobal(topology.From(b, text(orders)), table,
+			func(_, customer string) (string, bool) { return customer, true },
+			func(_, _, name string) string { return name }), text(out))
+	}), cfg)
+	app.eventually(func() (bool, string) {
+		at := brokertest.GroupOffsets(t, cfg.Brokers, cfg.ApplicationID, orders)
+		return len(at) == 1, fmt.Sprintf("reading has begun at %v", at)
+	})
+	send(t, names, "a", "ann")
+	err := app.join()
+	var hung *millrace.HungError
+	if !errors.As(err, &hung) || hung.Worker != -1 {
+		t.Fatalf("got %v, want a HungError", err)
+	}
 }

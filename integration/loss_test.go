@@ -403,3 +403,26 @@ func TestFieldReport19ChangelogStartMoves(t *testing.T) {
 		}
 	}
 }
+
+// The changelog is deleted and created anew under a running application: at the latest the commit that finds itself before
+// what the store holds ends it.
+func TestFieldReport62ChangelogIsCreatedAnewMeanwhile(t *testing.T) {
+	t.Parallel()
+	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
+	cfg := config(t)
+	log := cfg.ApplicationID + "-counts-changelog"
+	app := start(t, counting(t, in, out), cfg)
+	brokertest.Produce(t, cfg.Brokers, in, numbered(100, 100)...)
+	app.drain()
+	deleteTopic(t, log)
+	brokertest.CreateTopic(t, cfg.Brokers, log, 1, map[string]string{"cleanup.policy": "compact"})
+	send(t, in, "k0", "x")
+	err := app.join()
+	var lost *millrace.LostStateError
+	if !errors.As(err, &lost) || lost.Held < 100 {
+		t.Fatalf("got %v, want a LostStateError", err)
+	}
+	if err := refused(t, counting(t, in, out), cfg); !errors.As(err, &lost) {
+		t.Fatalf("got %v, want a LostStateError", err)
+	}
+}

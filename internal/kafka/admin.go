@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -144,38 +142,4 @@ func leaders(resp *sarama.MetadataResponse) (map[string]int32, bool) {
 		}
 	}
 	return counts, led
-}
-
-// CheckChangelogs logs a warning for each of the topics that Kafka does not compact: their records would be deleted by
-// age, and a store restored from them would be incomplete.
-func (c *Cluster) CheckChangelogs(topics []string) error {
-	admin, err := c.openAdmin()
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
-	resources := make([]*sarama.ConfigResource, len(topics))
-	for i, t := range topics {
-		resources[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: t, ConfigNames: []string{"cleanup.policy"}}
-	}
-	results, err := admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
-	if err != nil {
-		return fmt.Errorf("kafka: configuration of topics: %w", err)
-	}
-	for _, r := range results {
-		if r.ErrorCode != sarama.ErrNoError {
-			return fmt.Errorf("kafka: configuration of topic %q: %w", r.Name, r.ErrorCode)
-		}
-		c.warnUncompacted(r)
-	}
-	return nil
-}
-
-func (c *Cluster) warnUncompacted(topic *sarama.ConfigResourceResult) {
-	for _, e := range topic.Configs {
-		if e.Name == "cleanup.policy" && !slices.Contains(strings.Split(e.Value, ","), "compact") {
-			c.cfg.Logger.Warn("a changelog is not compacted: its records will be deleted by age or size, and the store cannot be restored in full",
-				"topic", topic.Name, "cleanup.policy", e.Value)
-		}
-	}
 }

@@ -253,7 +253,7 @@ func TestAdmin(t *testing.T) {
 	if err := c.CreateTopics(t.Context(), wanted); !errors.As(err, &wrong) || wrong.Have != 3 || wrong.Want != 4 {
 		t.Errorf("another partition count: %v", err)
 	}
-	must(t, c.CheckChangelogs([]string{name}))
+	must(t, c.CheckSettings(wanted))
 	if _, err := Open(t.Context(), Config{App: "a", Brokers: c.cfg.Brokers, Compression: "squeeze"}); err == nil {
 		t.Error("an unknown compression is accepted")
 	}

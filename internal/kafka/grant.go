@@ -138,7 +138,7 @@ func unsettled(t *TaskInfo, positions map[processor.TopicPartition]committed) er
 
 // lease makes the lease of a task whose positions are settled.
 func (on ground) lease(t *TaskInfo) runtime.Lease {
-	l := runtime.Lease{Task: t.ID, Marks: marksOf(t, on.topics)}
+	l := runtime.Lease{Task: t.ID, Marks: marksOf(t, on)}
 	for _, tp := range t.Inputs {
 		p := on.positions[tp]
 		l.Inputs = append(l.Inputs, runtime.Input{TopicPartition: tp, Offset: p.offset, Metadata: p.metadata, End: on.logs[tp].End})

@@ -30,6 +30,7 @@ type group struct {
 	dialer  *dialer
 	members sarama.ConsumerGroup
 	leaving atomic.Bool
+	outside trouble // no membership
 
 	mu         sync.Mutex
 	leases     map[processor.TaskID]*lease
@@ -57,6 +58,7 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports, purger: newPurger(c, tasks),
 		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, known: map[processor.TopicPartition]int64{}, drained: make(chan struct{}),
 	}
+	g.outside = trouble{log: c.cfg.Logger, what: "membership in the group has ended, joining again", over: "a member of the group again"}
 	conf := c.cfg.membership(&strategy{g})
 	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
@@ -86,7 +88,6 @@ func (g *group) run(ctx context.Context) {
 	defer leave()
 	consumed := make(chan struct{})
 	g.cluster.work.Go(g.logErrors)
-	g.cluster.work.Go(func() { g.watchPartitions(joined) })
 	g.cluster.work.Go(func() {
 		defer close(consumed)
 		g.consume(joined)
@@ -131,7 +132,7 @@ func (g *group) consume(ctx context.Context) {
 		case len(topics) == 0:
 			return
 		}
-		g.cluster.cfg.Logger.Warn("membership in the group has ended, joining again", "error", err)
+		g.outside.has(g, err)
 		if time.Since(began) > g.cluster.cfg.SessionTimeout {
 			wait = firstPause
 		}
@@ -213,20 +214,6 @@ func (g *group) logErrors() {
 	}
 }
 
-// watchPartitions ends the application when an input topic grows: the keys of its records have moved to other partitions,
-// and nobody would read the new ones.
-func (g *group) watchPartitions(ctx context.Context) {
-	for pause(ctx, metadataAge) {
-		for topic, want := range g.tasks.topics {
-			have, err := g.cluster.control.Partitions(topic)
-			if err == nil && int32(len(have)) > want {
-				g.fail(&PartitionCountError{Topic: topic, Want: want, Have: int32(len(have))})
-				return
-			}
-		}
-	}
-}
-
 // handler is what sarama calls.
 type handler struct{ group *group }
 
@@ -237,6 +224,7 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 	g.session = s
 	g.last = g.member()
 	g.mu.Unlock()
+	g.outside.left(g)
 	g.cluster.cfg.Logger.Info("joined the group", "member", s.MemberID(), "generation", s.GenerationID())
 	return nil
 }

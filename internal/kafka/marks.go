@@ -11,7 +11,7 @@ import (
 )
 
 // The metadata of committed positions holds a mark for each topic of the task, its inputs and changelogs: which topic of
-// that name it was (KIP-516 topic id) and how many partitions it had. So the next lease sees that a changelog was deleted
+// that name it was (KIP-516 topic id) and how many partitions it had at first. So the next lease sees that a changelog was deleted
 // and created again, that a store is new, that a position is gone.
 
 // topicState is what the brokers say of a topic.
@@ -55,16 +55,35 @@ func (s topicState) name() string {
 	return s.id.String()
 }
 
-// marksOf returns the marks of a task, none if its topics are too many.
-func marksOf(t *TaskInfo, topics map[string]topicState) []processor.Mark {
+// marksOf returns the marks of a task, none if its topics are too many. The number of an input's partitions is that of the
+// time when the group began to read it: see beginning.
+func marksOf(t *TaskInfo, on ground) []processor.Mark {
 	var marks []processor.Mark
 	for _, topic := range t.topics() {
-		marks = append(marks, topics[topic].mark(topic))
+		s := on.topics[topic]
+		if first := on.first(topic); first > 0 {
+			s.partitions = min(s.partitions, first)
+		}
+		marks = append(marks, s.mark(topic))
 	}
 	if len(marks) > maxMarks {
 		return nil
 	}
 	return marks
+}
+
+// first returns how many partitions an input had when the group began to read it, 0 if that is not known.
+func (on ground) first(topic string) (partitions int32) {
+	for tp, p := range on.positions {
+		if tp.Topic != topic || p.err != nil || p.offset < 0 {
+			continue
+		}
+		marked, ok := processor.Marks([]string{p.metadata})[markName(topic)]
+		if n := int32(marked & countMask); ok && n > 0 && (partitions == 0 || n < partitions) && !on.topics[topic].recreated(topic, marked) {
+			partitions = n
+		}
+	}
+	return partitions
 }
 
 // topics returns all that the task reads, each once.

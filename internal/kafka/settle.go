@@ -129,7 +129,7 @@ func (g *group) examine(t *TaskInfo, on ground) (v view) {
 	}
 	if moved {
 		for _, tp := range t.Inputs {
-			v.starts = append(v.starts, processor.Position{TopicPartition: tp, Offset: at[tp], Metadata: processor.Remark(on.positions[tp].metadata, marksOf(t, on.topics))})
+			v.starts = append(v.starts, processor.Position{TopicPartition: tp, Offset: at[tp], Metadata: processor.Remark(on.positions[tp].metadata, marksOf(t, on))})
 		}
 	}
 	return v
@@ -177,24 +177,15 @@ func lostState(t *TaskInfo, c Changelog, on ground, marks map[string]int64) erro
 	return e
 }
 
-// beginning returns where to read an input that has no committed position. A partition that was added to a topic is read
-// from its first record, whatever the reset policy: what was written before it was noticed must not be passed over.
+// beginning returns where to read an input that has no committed position. A partition that was added to a topic after the
+// group had begun to read it is read from its first record, whatever the reset policy: what was written before it was
+// noticed must not be passed over.
 func (g *group) beginning(tp processor.TopicPartition, on ground) int64 {
-	if g.cluster.cfg.OffsetReset == Latest && !added(tp, on.positions) {
+	first := on.first(tp.Topic)
+	if added := first > 0 && tp.Partition >= first; g.cluster.cfg.OffsetReset == Latest && !added {
 		return on.logs[tp].End
 	}
 	return on.logs[tp].Start
-}
-
-// added reports whether the topic had fewer partitions when the group last committed a position of one of the others.
-func added(tp processor.TopicPartition, positions map[processor.TopicPartition]committed) bool {
-	most := int64(0)
-	for other, p := range positions {
-		if other.Topic == tp.Topic && p.err == nil && p.offset >= 0 {
-			most = max(most, processor.Marks([]string{p.metadata})[markName(tp.Topic)]&countMask)
-		}
-	}
-	return most > 0 && most <= int64(tp.Partition)
 }
 
 // siblings adds the other partitions of the inputs' topics where it matters that some of them are older.

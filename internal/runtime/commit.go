@@ -105,6 +105,9 @@ func (w *Worker) settle(done *CommitDone) {
 func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 	for _, s := range t.stores {
 		end, written := ends[s.changelog]
+		if at, ok := s.layers.Offset(); ok && written && end >= 0 && end < at {
+			w.fail(t.lostState(Changelog{TopicPartition: s.changelog, Store: s.layers.Name(), End: end}, at)) // it was created anew meanwhile
+		}
 		if !written { // nothing, or only what the changelog is not told
 			end = -1
 		} else if s.since.IsZero() {

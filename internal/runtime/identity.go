@@ -48,6 +48,11 @@ func (w *Worker) truncated(t *task, c Changelog, held int64) error {
 	if held <= c.End || w.cfg.LostState {
 		return nil
 	}
+	return t.lostState(c, held)
+}
+
+// lostState says that a changelog does not hold what its store holds.
+func (t *task) lostState(c Changelog, held int64) *LostStateError {
 	e := &LostStateError{Task: t.id, Store: c.Store, Changelog: c.TopicPartition, Start: c.Start, End: c.End, Held: held}
 	for _, in := range t.lease.Inputs {
 		e.Committed = append(e.Committed, t.positions[in.TopicPartition])
