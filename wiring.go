@@ -27,8 +27,11 @@ func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) ru
 		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
-		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
+		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval, Restores: a.restores,
 		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped,
+	}
+	if c.OnRestoring != nil {
+		cfg.Restoring = func(r runtime.Restore) { c.OnRestoring(Restoring(r)) }
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

@@ -47,7 +47,7 @@ func compareKeys(a, b *Entry) int { return strings.Compare(a.Key, b.Key) }
 // Get and Scan are called by the worker, Apply by a goroutine of the flusher,
 // at the same time: while an Apply runs, readers may see each of its keys as
 // before or as after. Any method may return ErrClosed after Close, or
-// ErrCorrupt.
+// ErrCorrupt, which stays: every later call returns it too.
 type Backend interface {
 	// Get appends the key's value to dst and returns it with its timestamp in
 	// ms. If the key is absent, ok is false and value is dst. The value is
