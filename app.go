@@ -16,10 +16,11 @@ import (
 
 // App is an application: a topology and where it runs. It can be run once.
 type App struct {
-	topo   *topology.Topology
-	cfg    Config
-	once   sync.Once
-	stores *runtime.Stores // that are open
+	topo     *topology.Topology
+	cfg      Config
+	once     sync.Once
+	stores   *runtime.Stores // that are open
+	restores *runtime.Restores
 
 	mu      sync.Mutex
 	cluster *kafka.Cluster   // while it runs
@@ -39,7 +40,10 @@ func New(topo *topology.Topology, cfg Config) (*App, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &App{topo: topo, cfg: cfg, stores: runtime.NewStores(topo.Specs(), topo.Globals())}, nil
+	return &App{
+		topo: topo, cfg: cfg,
+		stores: runtime.NewStores(topo.Specs(), topo.Globals()), restores: runtime.NewRestores(cfg.RestoreBytes),
+	}, nil
 }
 
 // Run runs the application until ctx ends, then commits, leaves the group and returns nil. It returns an error when the

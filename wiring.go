@@ -28,8 +28,11 @@ func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) ru
 		MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes, LostState: c.LostState == EmptyLostState,
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(), Stores: a.stores,
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
-		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
+		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval, Restores: a.restores,
 		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate,
+	}
+	if c.OnRestoring != nil {
+		cfg.Restoring = func(r runtime.Restore) { c.OnRestoring(Restoring(r)) }
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

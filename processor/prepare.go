@@ -60,6 +60,9 @@ func (t *Task) Prepare(c *Commit) error {
 			return t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
 		}
 	}
+	if err := t.unreadable(); err != nil {
+		return t.describe(err)
+	}
 	t.countCommit()
 	records, positions, writes := len(c.Records), len(c.Positions), len(c.Writes)
 	c.Records = t.Out.move(c.Records)

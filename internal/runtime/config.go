@@ -34,8 +34,12 @@ type Config struct {
 	FlushBytes     int           // flush a store when this much is committed but not flushed
 	FlushInterval  time.Duration // flush a store at least this often
 
+	Restores *Restores // shared by the workers of a process; nil: the worker's own
+
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Restoring, if set, is told how far each store is that is being restored, at the start, now and then, and at the end.
+	Restoring func(Restore)
 	// Restored, if set, is told of each store that has been restored.
 	Restored func(Restored)
 	// Dropped, if set, is told of every bad record that the policy let pass.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
@@ -30,12 +31,22 @@ type task struct {
 type openStore struct {
 	changelog processor.TopicPartition
 	layers    *store.Layered
-	shared    *sharedStore        // the layers, where readers of other goroutines must be kept off
-	restoring *changelog.Restorer // nil once restored
+	shared    *sharedStore // the layers, where readers of other goroutines must be kept off
+	dir       string       // of the task; local is the name of the store's data there
+	local     string
+	since     time.Time // age of the oldest unflushed commit, zero if there is none
+	busy      bool      // a flush or a restore is under way beside the loop
+	damaged   error     // the local data is: it is to be set aside when the task is closed
+
+	restoring *changelog.Restorer // nil once restored; with the layers, the job's while one is under way
+	fetched   []Fetched           // of the changelog, for the next job
 	from      int64               // where the restore began
-	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
-	since     time.Time           // age of the oldest unflushed commit, zero if there is none
-	flushing  bool
+	accounted int                 // bytes staged, as far as Restores knows of them; guarded by it
+	told      time.Time           // when progress was told last
+	logged    time.Time           // likewise
+
+	gate   sync.Mutex // held by a job of a restore, and to close
+	closed bool       // guarded by gate: what was to be done in the background is not any more
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
@@ -43,7 +54,9 @@ func (t *task) running() bool { return t.work != nil && !t.finishing }
 func (t *task) unflushed() int {
 	most := 0
 	for _, s := range t.stores {
-		most = max(most, s.layers.UnflushedBytes())
+		if s.restoring == nil {
+			most = max(most, s.layers.UnflushedBytes())
+		}
 	}
 	return most
 }
@@ -124,7 +137,8 @@ func (w *Worker) take(l Lease) error {
 			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 		}
 	}
-	return w.restored(t)
+	w.restored(t)
+	return nil
 }
 
 func compareIDs(a, b processor.TaskID) int {
@@ -191,9 +205,7 @@ func (w *Worker) drop(t *task) {
 		w.abandon(t)
 		return
 	}
-	for _, s := range t.stores {
-		s.layers.UncommittedAbort()
-	}
+	t.undo()
 	t.closeWork(w.cfg.Logger)
 }
 
@@ -220,6 +232,7 @@ func (w *Worker) release() {
 		}
 		t.closeWork(w.cfg.Logger)
 		w.closeStores(t)
+		w.setAside(t)
 		w.forget(t)
 		if !t.lost {
 			w.port.Release(t.id)
@@ -236,7 +249,7 @@ func (w *Worker) settled(t *task) bool {
 		return false
 	}
 	for _, s := range t.stores {
-		if s.flushing || s.behind() && !t.lost && !t.broken {
+		if s.busy || s.behind() && !t.lost && !t.broken {
 			return false
 		}
 	}
@@ -265,7 +278,12 @@ func (t *task) closeWork(log *slog.Logger) {
 func (w *Worker) closeStores(t *task) {
 	w.withdraw(t)
 	for _, s := range t.stores {
-		if err := s.layers.Close(); err != nil {
+		s.gate.Lock()
+		s.closed = true
+		err := s.layers.Close()
+		s.gate.Unlock()
+		w.cfg.Restores.forget(s)
+		if err != nil {
 			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}
