@@ -41,6 +41,8 @@ var whenStopped = map[string]string{
 func (e end) cause(doom []string) (cause string, ok bool) {
 	has := func(cause string) bool { return slices.Contains(doom, cause) }
 	switch {
+	case e.status.Signaled() && e.status.Signal() == syscall.SIGTERM: // it had just begun
+		return causeStopped, has(causeStopped)
 	case e.status.Signaled():
 		return causeKilled, e.status.Signal() == syscall.SIGKILL && has(causeKilled)
 	case e.status.ExitStatus() == 0:

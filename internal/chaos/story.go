@@ -70,11 +70,11 @@ func (s *story) count(kind string, met bool) {
 }
 
 // ended notes the end of a process that has a cause.
-func (s *story) ended(process int, cause string, e end) {
+func (s *story) ended(process, cause string, e end) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ends[cause]++
-	s.add(fmt.Sprintf("process %d ended, %s: %s", process, cause, e))
+	s.add(fmt.Sprintf("%s: ended, %s: %s", process, cause, e))
 }
 
 // faults returns how many faults took effect.
