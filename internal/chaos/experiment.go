@@ -50,7 +50,7 @@ func newExperiment(o options, number int, b *broker, k *kafka, s *story, folder 
 	e := &experiment{options: o, name: name, app: app, broker: b, kafka: k, story: s}
 	e.writer = newWriter(o.seed+uint64(number), time.Now().Truncate(time.Hour))
 	for i := range mostProcesses {
-		assign := assignment{Application: app, Memory: name == backendMemory, Workers: 2}
+		assign := assignment{Application: app, Memory: name == backendMemory, AtLeastOnce: o.atLeastOnce, Workers: 2}
 		e.slots = append(e.slots, newSlot(fmt.Sprintf("%s %d", name, i), filepath.Join(folder, fmt.Sprintf("%s-%d", name, i)),
 			b.proxies[number*mostProcesses+i], assign, s))
 	}
@@ -141,7 +141,13 @@ func (e *experiment) round(ctx context.Context, all []planned) error {
 			break
 		}
 		e.broker.spare()
-		faults.Go(func() { e.story.count(p.fault.kind(), p.fault.strike(ctx, e)) })
+		faults.Go(func() {
+			met := p.fault.strike(ctx, e)
+			if !met {
+				e.tell("met nothing: %s", p.fault)
+			}
+			e.story.count(p.fault.kind(), met)
+		})
 	}
 	faults.Wait()
 	e.heal()
@@ -176,7 +182,7 @@ func (e *experiment) heal() {
 
 // catchUp waits until the application has committed all of its input.
 func (e *experiment) catchUp(ctx context.Context) error {
-	began := time.Now()
+	began, last := time.Now(), ""
 	err := eventually(ctx, healWithin, func() error {
 		if e.story.failed() {
 			return nil
@@ -190,7 +196,8 @@ func (e *experiment) catchUp(ctx context.Context) error {
 			return err
 		}
 		if left := behind(at, ends); len(left) > 0 {
-			return fmt.Errorf("not worked off: %s", strings.Join(left, ", "))
+			last = strings.Join(left, ", ")
+			return fmt.Errorf("not worked off: %s", last)
 		}
 		return nil
 	})
@@ -201,7 +208,7 @@ func (e *experiment) catchUp(ctx context.Context) error {
 	if e.story.failed() {
 		return errFailed
 	}
-	e.tell("caught up after %v", time.Since(began).Round(time.Millisecond))
+	e.tell("caught up after %v, last: %s", time.Since(began).Round(time.Millisecond), last)
 	return nil
 }
 

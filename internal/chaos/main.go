@@ -28,6 +28,7 @@ type options struct {
 	mean           time.Duration
 	backends       []string
 	only           *regexp.Regexp // nil: all
+	atLeastOnce    bool
 	folder         string
 	keep, quiet    bool
 	script         string
@@ -74,6 +75,7 @@ func parse(args []string) (options, error) {
 		o.only, err = regexp.Compile(text)
 		return err
 	})
+	f.BoolVar(&o.atLeastOnce, "at-least-once", false, "run the application without the exactly-once guarantee, to see that doubled records are found")
 	f.StringVar(&o.folder, "dir", "", "`folder` for the broker's data, state and logs; without it a temporary one, which is kept after a failure")
 	f.BoolVar(&o.keep, "keep", false, "keep the temporary folder in any case")
 	f.BoolVar(&o.quiet, "quiet", false, "tell what happens only after a failure")

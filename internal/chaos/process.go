@@ -38,6 +38,7 @@ type assignment struct {
 	StateDir    string
 	DiskFile    string // what is wrong with the disk, see disk
 	Memory      bool
+	AtLeastOnce bool
 	Workers     int
 }
 
@@ -86,6 +87,9 @@ func (a assignment) config(out *teller) millrace.Config {
 		SessionTimeout: sessionTimeout, TransactionTimeout: transactionTimeout, ShutdownTimeout: shutdownTimeout,
 		CommitInterval: 50 * time.Millisecond, FlushInterval: 300 * time.Millisecond, StagedBytes: 64 << 10, FlushBytes: 256 << 10,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if a.AtLeastOnce {
+		c.Guarantee = millrace.AtLeastOnce
 	}
 	if a.Memory {
 		c.Store = memory.Opener{}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -17,9 +16,6 @@ type NewTopic struct {
 	Partitions int32
 	Config     map[string]string
 }
-
-// createWait bounds the wait until a new topic is known everywhere.
-const createWait = 15 * time.Second
 
 // PartitionCounts returns how many partitions each of the topics has. A topic that does not exist is absent.
 func (c *Cluster) PartitionCounts(ctx context.Context, topics []string) (map[string]int32, error) {
@@ -112,7 +108,7 @@ func (c *Cluster) created(ctx context.Context, topics []NewTopic) error {
 	for i, t := range topics {
 		names[i] = t.Name
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, createWait, fmt.Errorf("kafka: topics %v are not ready", names))
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("kafka: topics %v are not ready", names))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		resp, err := c.describe(ctx, names)
