@@ -28,6 +28,9 @@ type experiment struct {
 	scaling sync.Mutex // held while a process is added or removed
 	feeding sync.Mutex // held while a batch of input is written
 	fed     int        // batches
+
+	healed time.Time     // when the latest round's faults were over
+	behind time.Duration // how much later all of its input was worked off
 }
 
 // How many processes an application has.
@@ -122,6 +125,7 @@ func (e *experiment) rounds(ctx context.Context) error {
 		if err := e.moved(ctx, before); err != nil {
 			return err
 		}
+		e.story.compared(e.behind)
 		if e.story.faults() >= e.options.faults || e.options.limit > 0 && time.Since(began) > e.options.limit {
 			return nil
 		}
@@ -177,12 +181,13 @@ func (e *experiment) heal() {
 	for _, s := range e.slots {
 		s.proxy.Heal()
 	}
+	e.healed = time.Now()
 	e.tell("healed")
 }
 
 // catchUp waits until the application has committed all of its input.
 func (e *experiment) catchUp(ctx context.Context) error {
-	began, last := time.Now(), ""
+	last := ""
 	err := eventually(ctx, healWithin, func() error {
 		if e.story.failed() {
 			return nil
@@ -208,7 +213,8 @@ func (e *experiment) catchUp(ctx context.Context) error {
 	if e.story.failed() {
 		return errFailed
 	}
-	e.tell("caught up after %v, last: %s", time.Since(began).Round(time.Millisecond), last)
+	e.behind = time.Since(e.healed)
+	e.tell("caught up after %v, last: %s", e.behind.Round(time.Millisecond), last)
 	return nil
 }
 

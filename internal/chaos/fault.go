@@ -46,9 +46,11 @@ type drawing struct {
 }
 
 var drawings = []drawing{
-	{24, false, drawKilled},
+	{20, false, drawKilled},
+	{14, false, drawCaught},
 	{9, false, drawFrozen},
 	{10, false, drawCrashed},
+	{5, false, drawSlow},
 	{8, false, drawRestarted},
 	{6, false, drawAdded},
 	{6, false, drawRemoved},

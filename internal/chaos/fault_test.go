@@ -43,7 +43,8 @@ func TestPlanHasEveryKind(t *testing.T) {
 			"kill -9", "SIGSTOP", "SIGSTOP for longer than the timeouts", "panic in a user's function", "goexit in a user's function",
 			"stop and start", "rolling restart", "process added", "process removed", "network held up", "connections cut",
 			"state directory lost", "broker restart", "broker kill -9 and start", "broker stalled",
-			"EndTxn: answer lost", "Produce: answer lost", "TxnOffsetCommit: answer late", "Heartbeat: answer swallowed", "Fetch: request lost",
+			"a user's function takes longer than the timeouts",
+			"kill -9 at EndTxn's request", "kill -9 at EndTxn's answer", "SIGSTOP at EndTxn's request", "EndTxn: answer lost", "Produce: answer lost", "TxnOffsetCommit: answer late", "Heartbeat: answer swallowed", "Fetch: request lost",
 		} {
 			if seen[kind] == 0 {
 				t.Errorf("bolt %v: never drawn: %s", bolt, kind)

@@ -32,6 +32,9 @@ func drawLossy(r *rand.Rand) fault {
 	f.rule.Key, f.rule.Action, f.rule.Times = lossyKeys[r.IntN(len(lossyKeys))], lossyActions[r.IntN(len(lossyActions))], 1+r.IntN(2)
 	if f.rule.Action == wire.DelayAnswer {
 		f.rule.Delay = between(r, 50*time.Millisecond, 2*time.Second)
+		if r.IntN(4) == 0 {
+			f.rule.Delay += transactionTimeout
+		}
 	}
 	return f
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"github.com/millrace-streams/millrace/internal/chaos/wire"
 )
 
 // killed is a kill -9. The process starts again after a pause.
@@ -37,6 +39,82 @@ func (f killed) strike(ctx context.Context, e *experiment) bool {
 	s.change(func() { s.pause = f.pause })
 	l.kill()
 	return true
+}
+
+// caught is a kill -9 or a SIGSTOP at the moment at which a message of the process's is on its way: a request that the broker
+// still gets, or an answer that never comes.
+type caught struct {
+	victim
+	key    int16
+	answer bool
+	freeze time.Duration // 0 kills
+}
+
+func drawCaught(r *rand.Rand) fault {
+	keys := []int16{wire.EndTxn, wire.EndTxn, wire.EndTxn, wire.Produce, wire.TxnOffsetCommit, wire.AddPartitions, wire.InitProducerID, wire.JoinGroup, wire.SyncGroup}
+	f := caught{victim: anyone(r), key: keys[r.IntN(len(keys))], answer: r.IntN(2) == 0}
+	if r.IntN(3) == 0 {
+		f.freeze = max(sessionTimeout, transactionTimeout) + between(r, 500*time.Millisecond, 2*time.Second)
+	}
+	return f
+}
+
+func (f caught) kind() string {
+	how, when := "kill -9", "request"
+	if f.freeze > 0 {
+		how = "SIGSTOP"
+	}
+	if f.answer {
+		when = "answer"
+	}
+	return fmt.Sprintf("%s at %s's %s", how, wire.Names[f.key], when)
+}
+
+func (f caught) String() string {
+	if f.freeze > 0 {
+		return fmt.Sprintf("%s for %v", f.kind(), f.freeze)
+	}
+	return f.kind()
+}
+
+func (f caught) strike(ctx context.Context, e *experiment) bool {
+	e.broker.works()
+	s := f.slot(e)
+	e.tell("%s: %s", s, f)
+	over := make(chan struct{})
+	rule := wire.Rule{Key: f.key, Action: wire.PassRequest, Applied: make(chan struct{})}
+	if f.answer {
+		rule.Action = wire.LoseAnswer
+	}
+	met := false
+	rule.Do = func() {
+		defer close(over)
+		if l := s.current(); l != nil {
+			met = true
+			f.stop(ctx, s, l)
+		}
+	}
+	s.proxy.Arm(&rule)
+	select {
+	case <-rule.Applied:
+		<-over
+		return met
+	case <-time.After(metWithin):
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (f caught) stop(ctx context.Context, s *slot, l *life) {
+	if f.freeze == 0 {
+		l.kill()
+		return
+	}
+	l.signal(syscall.SIGSTOP)
+	go func() {
+		wait(ctx, f.freeze)
+		l.signal(syscall.SIGCONT)
+	}()
 }
 
 // frozen is a SIGSTOP and, after a time, a SIGCONT.
@@ -103,6 +181,41 @@ func (f crashed) strike(ctx context.Context, e *experiment) bool {
 		return false
 	}
 	return l.hears(ctx, crashing, metWithin)
+}
+
+// slow is a function of the user's that takes its time; the rest of the process works.
+type slow struct {
+	victim
+	time time.Duration
+}
+
+func drawSlow(r *rand.Rand) fault {
+	return slow{anyone(r), between(r, 200*time.Millisecond, 6*time.Second)}
+}
+
+func (f slow) kind() string {
+	if f.time > transactionTimeout {
+		return "a user's function takes longer than the timeouts"
+	}
+	return "a user's function takes long"
+}
+
+func (f slow) String() string { return fmt.Sprintf("a user's function takes %v", f.time) }
+
+func (f slow) strike(ctx context.Context, e *experiment) bool {
+	s, l, ok := f.alive(ctx, e)
+	if !ok {
+		return false
+	}
+	e.tell("%s: %s", s, f)
+	if _, err := fmt.Fprintln(l.stdin, crashSleep, f.time.Milliseconds()); err != nil {
+		return false
+	}
+	met := l.hears(ctx, crashing, metWithin)
+	if met {
+		wait(ctx, f.time)
+	}
+	return met
 }
 
 // restarted is a stop in order and a new start.
