@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,12 +27,19 @@ func TestChaos(t *testing.T) {
 			t.Fatalf("MILLRACE_SEED: %v", err)
 		}
 	}
-	o, err := parse([]string{"-seed", fmt.Sprint(seed), "-faults", "200", "-round", "60", "-mean", "500ms", "-quiet"})
+	const faults, limit = 200, 20 * time.Minute // it takes 4 minutes on two idle cores
+	o, err := parse([]string{"-seed", fmt.Sprint(seed), "-faults", fmt.Sprint(faults), "-for", limit.String(), "-round", "60", "-mean", "500ms", "-quiet"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.script = filepath.Join("..", "..", "scripts", "kafka", "broker.sh")
-	if err := perform(t.Context(), o, os.Stderr); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), limit+5*time.Minute) // before the test's own end, which would leave the broker
+	defer cancel()
+	s, err := perform(ctx, o, os.Stderr)
+	if err != nil {
 		t.Fatalf("MILLRACE_SEED=%d: %v", seed, err)
+	}
+	if n := s.faults(); n < faults {
+		t.Errorf("%d faults took effect in %v, want %d", n, limit, faults)
 	}
 }

@@ -57,14 +57,13 @@ type damaged struct {
 	seed uint64
 }
 
-// Ways to damage a file. Any page is left for when every page is checked: see options.
+// Ways to damage a file.
 const (
-	damageMeta     = "both meta pages"
-	damageHalf     = "cut in half"
-	damageEmpty    = "emptied"
-	damageGone     = "deleted"
-	damageAnyPage  = "a page"
-	smallestToTear = 4 << 12
+	damageMeta  = "both meta pages"
+	damageHalf  = "cut in half"
+	damageEmpty = "emptied"
+	damageGone  = "deleted"
+	damagePage  = "a page" // see options.anyPage
 )
 
 func drawDamaged(r *rand.Rand) fault {
@@ -99,12 +98,15 @@ func (f damaged) damage(e *experiment, s *slot) bool {
 		return false
 	}
 	r := rand.New(rand.NewPCG(f.seed, 0))
-	path := files[r.IntN(len(files))]
-	if err := damageFile(r, path, f.how); err != nil {
+	path, how := files[r.IntN(len(files))], f.how
+	if e.options.anyPage && r.IntN(2) == 0 {
+		how = damagePage
+	}
+	if err := damageFile(r, path, how); err != nil {
 		e.story.fail("%v", err)
 		return false
 	}
-	e.tell("%s: %s of %s", s, f.how, path)
+	e.tell("%s: %s of %s", s, how, path)
 	return true
 }
 

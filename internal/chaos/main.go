@@ -29,6 +29,7 @@ type options struct {
 	backends       []string
 	only           *regexp.Regexp // nil: all
 	atLeastOnce    bool
+	anyPage        bool
 	folder         string
 	keep, quiet    bool
 	script         string
@@ -48,7 +49,7 @@ func main() {
 	if err != nil {
 		os.Exit(2)
 	}
-	if err := perform(ctx, o, os.Stdout); err != nil {
+	if _, err := perform(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
@@ -75,6 +76,7 @@ func parse(args []string) (options, error) {
 		o.only, err = regexp.Compile(text)
 		return err
 	})
+	f.BoolVar(&o.anyPage, "any-page", false, "damage any page of a store's file, not only what shows when it is opened")
 	f.BoolVar(&o.atLeastOnce, "at-least-once", false, "run the application without the exactly-once guarantee, to see that doubled records are found")
 	f.StringVar(&o.folder, "dir", "", "`folder` for the broker's data, state and logs; without it a temporary one, which is kept after a failure")
 	f.BoolVar(&o.keep, "keep", false, "keep the temporary folder in any case")

@@ -16,12 +16,12 @@ import (
 )
 
 // perform makes the whole run: a broker, an application for each backend, the faults, the report.
-func perform(ctx context.Context, o options, out io.Writer) (err error) {
+func perform(ctx context.Context, o options, out io.Writer) (s *story, err error) {
 	metrics.UseNilMetrics = true
 	sarama.Logger = log.New(io.Discard, "", 0)
 	folder, err := folderOf(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(out, "seed %d, folder %s\n", o.seed, folder)
 	defer func() {
@@ -33,7 +33,7 @@ func perform(ctx context.Context, o options, out io.Writer) (err error) {
 	if !o.quiet {
 		shown = out
 	}
-	s := newStory(shown)
+	s = newStory(shown)
 	err = experiments(ctx, o, s, folder)
 	if err != nil && o.quiet {
 		for _, line := range s.lines {
@@ -41,7 +41,7 @@ func perform(ctx context.Context, o options, out io.Writer) (err error) {
 		}
 	}
 	fmt.Fprintf(out, "seed %d, %v\n%s", o.seed, time.Since(s.run).Round(time.Second), s.summary())
-	return err
+	return s, err
 }
 
 func folderOf(o options) (string, error) {
