@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -64,11 +65,17 @@ var drawings = []drawing{
 	{3, false, drawStall},
 }
 
+// torn is drawn too with options.anyPage.
+var torn = drawing{30, true, drawTorn}
+
 // plan chooses the n faults of a round. The same source gives the same plan. One of them is an outage of the broker, which
 // takes longer than the others.
 func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
-	total := 0
-	for _, d := range drawings {
+	choice, total := drawings, 0
+	if o.anyPage {
+		choice = append(slices.Clone(drawings), torn)
+	}
+	for _, d := range choice {
 		total += d.weight
 	}
 	broken := r.IntN(n)
@@ -78,7 +85,7 @@ func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
 		if r.IntN(5) == 0 {
 			after = 0 // two at once
 		}
-		d := pick(r.IntN(total))
+		d := pick(choice, r.IntN(total))
 		if len(all) == broken {
 			d = drawing{draw: drawOutage}
 			broken = -1
@@ -90,8 +97,9 @@ func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
 	return all
 }
 
-func pick(at int) drawing {
-	for _, d := range drawings {
+// pick returns the drawing at a place in the sum of the weights.
+func pick(choice []drawing, at int) drawing {
+	for _, d := range choice {
 		if at -= d.weight; at < 0 {
 			return d
 		}

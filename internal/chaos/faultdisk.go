@@ -63,12 +63,14 @@ const (
 	damageHalf  = "cut in half"
 	damageEmpty = "emptied"
 	damageGone  = "deleted"
-	damagePage  = "a page" // see options.anyPage
+	damagePage  = "a page"
 )
 
 func drawDamaged(r *rand.Rand) fault {
 	return damaged{anyone(r), []string{damageMeta, damageHalf, damageEmpty, damageGone}[r.IntN(4)], r.Uint64()}
 }
+
+func drawTorn(r *rand.Rand) fault { return damaged{anyone(r), damagePage, r.Uint64()} }
 
 func (f damaged) kind() string   { return "store's file damaged: " + f.how }
 func (f damaged) String() string { return f.kind() }
@@ -98,15 +100,12 @@ func (f damaged) damage(e *experiment, s *slot) bool {
 		return false
 	}
 	r := rand.New(rand.NewPCG(f.seed, 0))
-	path, how := files[r.IntN(len(files))], f.how
-	if e.options.anyPage && r.IntN(2) == 0 {
-		how = damagePage
-	}
-	if err := damageFile(r, path, how); err != nil {
+	path := files[r.IntN(len(files))]
+	if err := damageFile(r, path, f.how); err != nil {
 		e.story.fail("%v", err)
 		return false
 	}
-	e.tell("%s: %s of %s", s, how, path)
+	e.tell("%s: %s of %s", s, f.how, path)
 	return true
 }
 
