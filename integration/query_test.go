@@ -215,6 +215,7 @@ func TestQueryDuringRestore(t *testing.T) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	log := changelog(t, cfg.ApplicationID, "counts", rows(0, 100)...)
+	setOffset(t, cfg.ApplicationID, in, 0, 0)
 	goOn := make(chan struct{})
 	slow := &wire{request: func(key int16, frame []byte) fate {
 		if key == keyFetch && bytes.Contains(frame, []byte(log)) {

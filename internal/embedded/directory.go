@@ -141,7 +141,7 @@ func (d *directory) close() error {
 }
 
 // abandon lets go of the directory and leaves the marker as it is.
-func (d *directory) abandon() error { return d.lock.Close() }
+func (d *directory) abandon() error { return unlockFile(d.lock) }
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

@@ -9,6 +9,8 @@ func lockFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 }
 
+func unlockFile(f *os.File) error { return f.Close() }
+
 // sizeAndInode has no inode here.
 func sizeAndInode(path string) (size int64, inode uint64, err error) {
 	size, err = fileSize(path)

@@ -26,6 +26,12 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
+// unlockFile gives the lock back and closes the file. Closing alone is not enough: a child process that another goroutine is
+// just starting has the file open as well, until it has become another program.
+func unlockFile(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 // sizeAndInode are zero for a file that is not there.
 func sizeAndInode(path string) (size int64, inode uint64, err error) {
 	info, err := os.Stat(path)

@@ -90,14 +90,16 @@ func (p *plan) part(topic string, partition int32) *part {
 		x = &part{TopicPartition: processor.TopicPartition{Topic: topic, Partition: partition}}
 		t.parts[partition] = x
 	}
+	return x
+}
+
+// add takes a record. Partitions without one are no part of the commit: what a store removes by its retention, say, is not
+// told to its changelog.
+func (p *plan) add(x *part, key, value []byte, ts int64, headers []processor.Header) {
 	if !x.used {
 		x.used = true
 		p.parts = append(p.parts, x)
 	}
-	return x
-}
-
-func (p *plan) add(x *part, key, value []byte, ts int64, headers []processor.Header) {
 	size := len(key) + len(value) + recordOverhead
 	for i := range headers {
 		size += len(headers[i].Key) + len(headers[i].Value) + headerOverhead

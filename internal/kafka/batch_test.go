@@ -5,10 +5,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 
 	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/serde"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/store/memory"
 )
 
 func testProducer() *producer {
@@ -134,3 +138,40 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/10_000, "ns/record")
 }
+
+// What retention removes from a store is not told to its changelog, which such a commit leaves alone.
+func TestAPartitionWithoutRecordsIsNoPartOfACommit(t *testing.T) {
+	t.Parallel()
+	windows := store.NewWindow("w", serde.String, serde.String, store.WindowOptions{Size: time.Millisecond, Retention: 10 * time.Millisecond})
+	src := source{store.LayersOf(windows, memory.New())}
+	view, err := windows.View(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range []int64{0, 100} { // the second makes the first expire
+		if _, err := view.Put("k", "v", at); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			break
+		}
+		src.layers.Prepare()
+		src.layers.Committed(-1)
+	}
+	src.layers.Prepare()
+	src.layers.Committed(-1)
+	if n, err := src.layers.Expire(0); err != nil || n == 0 {
+		t.Fatalf("%d rows expired, %v", n, err)
+	}
+	p := newPlan(1000)
+	p.fill(&processor.Commit{Writes: []processor.Writes{{Changelog: processor.TopicPartition{Topic: "log"}, Set: src.layers.Prepare()}}})
+	if len(p.parts) != 0 {
+		t.Errorf("the commit has %d partitions", len(p.parts))
+	}
+}
+
+// source is a store.Source of one store.
+type source struct{ layers *store.Layered }
+
+func (s source) Layered(string) (*store.Layered, error) { return s.layers, nil }
+func (s source) RecordTime() int64                      { return 0 }
