@@ -2,21 +2,6 @@ package store
 
 import "github.com/tidwall/btree"
 
-// BackendReader is the part of a Backend that reads: see there.
-type BackendReader interface {
-	Get(dst, key []byte) (value []byte, ts int64, ok bool, err error)
-	Scan(dst []Pair, r Range, limit int) ([]Pair, error)
-}
-
-// SharedBackend is a backend that others can read without holding up the
-// worker's reads.
-type SharedBackend interface {
-	Backend
-	// Beside returns a reader of the backend for other goroutines than the
-	// worker's; it is safe for any number of them.
-	Beside() BackendReader
-}
-
 // Reader reads what is committed of a store beside the goroutine that works with
 // it. It knows nothing of the store's layout: keys and values are those of its
 // backend, see [Layout].
