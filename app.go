@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -17,10 +16,11 @@ import (
 
 // App is an application: a topology and where it runs. It can be run once.
 type App struct {
-	topo   *topology.Topology
-	cfg    Config
-	once   sync.Once
-	stores *runtime.Stores // that are open
+	topo     *topology.Topology
+	cfg      Config
+	once     sync.Once
+	stores   *runtime.Stores // that are open
+	restores *runtime.Restores
 
 	mu      sync.Mutex
 	cluster *kafka.Cluster   // while it runs
@@ -40,7 +40,10 @@ func New(topo *topology.Topology, cfg Config) (*App, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &App{topo: topo, cfg: cfg, stores: runtime.NewStores(topo.Specs(), topo.Globals())}, nil
+	return &App{
+		topo: topo, cfg: cfg,
+		stores: runtime.NewStores(topo.Specs(), topo.Globals()), restores: runtime.NewRestores(cfg.RestoreBytes),
+	}, nil
 }
 
 // Run runs the application until ctx ends, then commits, leaves the group and returns nil. It returns an error when the
@@ -58,8 +61,22 @@ func (a *App) run(ctx context.Context) (err error) {
 		return fmt.Errorf("millrace: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	for {
+		err = a.serve(ctx, dir.ProcessID)
+		var changed *kafka.TopicChangedError
+		if !errors.As(err, &changed) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.cfg.Logger.Info("a topic has changed: beginning again on what the topics are now", "app", a.cfg.ApplicationID, "change", changed)
+	}
+}
 
-	cluster, err := a.connect(ctx, dir.ProcessID)
+// serve runs the application on the topics as they are now, until ctx ends or one of them changes.
+func (a *App) serve(ctx context.Context, processID string) (err error) {
+	cluster, err := a.connect(ctx, processID)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -108,28 +125,15 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 		stop(nil)
 		followed()
 	}()
-	ports, err := cluster.Start(serving, taskInfos(layout))
+	ports, err := cluster.Start(serving, a.taskInfos(layout))
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
 	}
-	hard, abandon := a.grace(serving)
-	defer abandon()
+	cluster.Watch(serving, layout.Partitions, stop)
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	ended := make(chan error, len(ports))
-	for _, port := range ports {
-		go func() {
-			err := errExited // what is left if a user's function ends the goroutine
-			defer func() {
-				if err != nil {
-					stop(err)
-				}
-				ended <- err
-			}()
-			err = a.runWorker(hard, a.workerConfig(layout, globals), port)
-		}()
-	}
-	err = collect(hard, ended, len(ports))
+	c := a.newCrew(a.workerConfig(layout, globals), ports, globals)
+	err = c.work(serving, stop)
 	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
 		err = cause
 	}
@@ -138,68 +142,6 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	}
 	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
 	return nil
-}
-
-// hungAfter is how long a worker may take to notice that it is to drop everything.
-const hungAfter = 5 * time.Second
-
-// errHung is why Run returns though a worker does not.
-var errHung = errors.New("millrace: a user's function does not return; its goroutine is left behind")
-
-// collect waits for the workers, for those that are told to drop everything not much longer.
-func collect(hard context.Context, ended <-chan error, workers int) error {
-	var errs []error
-	told, late := hard.Done(), (<-chan time.Time)(nil)
-	for len(errs) < workers {
-		select {
-		case err := <-ended:
-			errs = append(errs, err)
-		case <-told:
-			told, late = nil, time.After(hungAfter)
-		case <-late:
-			return errors.Join(append(errs, errHung)...)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// runWorker runs a worker to its end, and lets go of what it holds however that comes.
-func (a *App) runWorker(ctx context.Context, cfg runtime.Config, port runtime.Port) error {
-	worker := runtime.NewWorker(cfg, port)
-	defer func() {
-		worker.Crash() // nothing is left to drop after an orderly end
-		if c, ok := port.(io.Closer); ok {
-			_ = c.Close() // a port's Close cannot fail
-		}
-	}()
-	return worker.Run(ctx)
-}
-
-// errExited is why a worker is gone whose Run has not returned.
-var errExited = errors.New("millrace: a worker's goroutine was ended from within, as by runtime.Goexit")
-
-// errShutdown is why a worker was abandoned.
-var errShutdown = errors.New("millrace: the orderly shutdown took too long; what was not committed will be processed again")
-
-// grace returns a context that outlives ctx by the shutdown timeout.
-func (a *App) grace(ctx context.Context) (context.Context, func()) {
-	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	var timer *time.Timer
-	var mu sync.Mutex
-	unwatch := context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		timer = time.AfterFunc(a.cfg.ShutdownTimeout, func() { cancel(errShutdown) })
-	})
-	return hard, func() {
-		unwatch()
-		mu.Lock()
-		defer mu.Unlock()
-		if timer != nil {
-			timer.Stop()
-		}
-		cancel(nil)
-	}
 }
 
 // layout places the topology on the cluster's topics and makes the internal ones.
@@ -212,33 +154,21 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	if err != nil {
 		return nil, err
 	}
-	var create []kafka.NewTopic
-	for _, t := range layout.Create {
-		create = append(create, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
-	}
-	if err := cluster.CreateTopics(ctx, create); err != nil {
+	if err := cluster.CreateTopics(ctx, newTopics(layout.Create)); err != nil {
 		return nil, err
 	}
-	if old := existingChangelogs(layout, counts); len(old) > 0 {
-		if err := cluster.CheckChangelogs(old); err != nil { // the right to ask is not needed for anything else
-			a.cfg.Logger.Warn("the settings of the changelogs cannot be checked", "error", err)
-		}
+	if err := cluster.CheckSettings(newTopics(layout.Existing)); err != nil { // the right to ask is not needed for anything else
+		a.cfg.Logger.Warn("the settings of the application's topics cannot be checked", "error", err)
 	}
 	return layout, nil
 }
 
-// existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
-func existingChangelogs(layout *topology.Layout, counts map[string]int32) []string {
-	var names []string
-	for _, changelogs := range layout.Changelogs {
-		for _, c := range changelogs {
-			if _, existed := counts[c.Topic]; existed {
-				names = append(names, c.Topic)
-			}
-		}
+func newTopics(topics []topology.InternalTopic) []kafka.NewTopic {
+	var all []kafka.NewTopic
+	for _, t := range topics {
+		all = append(all, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // topics names every topic of the application on the broker.
@@ -262,10 +192,16 @@ func (a *App) topics() []string {
 	return slices.Compact(names)
 }
 
-func taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+func (a *App) taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+	specs := a.topo.Specs()
 	var infos []kafka.TaskInfo
 	for _, id := range layout.Tasks {
 		info := kafka.TaskInfo{ID: id, Inputs: layout.Inputs[id]}
+		for _, source := range specs[id.Subtopology].Sources() {
+			if source.Topic.Internal {
+				info.Repartition = append(info.Repartition, source.Topic.Physical(a.cfg.ApplicationID))
+			}
+		}
 		for _, c := range layout.Changelogs[id] {
 			info.Changelogs = append(info.Changelogs, kafka.Changelog{Store: c.Store, TopicPartition: c.TopicPartition})
 		}

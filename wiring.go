@@ -16,19 +16,23 @@ func (a *App) kafkaConfig(processID string) kafka.Config {
 	c := a.cfg
 	return kafka.Config{
 		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
-		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
-		OffsetReset: kafka.OffsetReset(c.OffsetReset), Compression: c.Compression, Logger: c.Logger,
+		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout, PurgeInterval: c.PurgeInterval,
+		OffsetReset: kafka.OffsetReset(c.OffsetReset), LostInput: c.LostInput, LostState: c.LostState, Lost: c.OnLoss, Compression: c.Compression, Logger: c.Logger,
 	}
 }
 
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {
 	c := a.cfg
 	cfg := runtime.Config{
-		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
+		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, EveryUpdate: c.CachingDisabled,
+		MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes, LostState: c.LostState == EmptyLostState,
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(), Stores: a.stores,
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
-		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
+		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval, Restores: a.restores,
 		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate,
+	}
+	if c.OnRestoring != nil {
+		cfg.Restoring = func(r runtime.Restore) { c.OnRestoring(Restoring(r)) }
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

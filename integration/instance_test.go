@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type instance struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // once ended
+	log    *testLog
 
 	mu       sync.Mutex
 	restored []millrace.Restored
@@ -49,15 +51,22 @@ func config(t *testing.T) millrace.Config {
 // start runs the application until stop is called or the test ends.
 func start(t *testing.T, topo *topology.Topology, cfg millrace.Config) *instance {
 	t.Helper()
-	i := &instance{t: t, ended: make(chan struct{})}
 	log := &testLog{t: t, since: time.Now()}
+	i := &instance{t: t, ended: make(chan struct{}), log: log}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	onRestored, onDropped := cfg.OnRestored, cfg.OnDropped
 	cfg.OnRestored = func(r millrace.Restored) {
+		if onRestored != nil {
+			onRestored(r)
+		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.restored = append(i.restored, r)
 	}
 	cfg.OnDropped = func(e *processor.RecordError, a processor.Action) {
+		if onDropped != nil {
+			onDropped(e, a)
+		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.dropped = append(i.dropped, dropped{e, a})
@@ -168,12 +177,30 @@ type testLog struct {
 	mu    sync.Mutex
 	t     *testing.T // nil once closed
 	since time.Time
+	text  bytes.Buffer
+}
+
+// count returns how many lines hold all of the texts.
+func (l *testLog) count(texts ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		holds := true
+		for _, text := range texts {
+			holds = holds && strings.Contains(line, text)
+		}
+		if holds {
+			n++
+		}
+	}
+	return n
 }
 
 // Write implements io.Writer.
 func (l *testLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.text.Write(line)
 	if l.t != nil {
 		l.t.Logf("%6d ms %s", time.Since(l.since).Milliseconds(), bytes.TrimSpace(line))
 	}

@@ -63,7 +63,7 @@ type BackendReader interface {
 // Get and Scan are called by the worker and, now and then, by queries, Apply by
 // a goroutine of the flusher, at the same time: while an Apply runs, readers may
 // see each of its keys as before or as after. Any method may return ErrClosed
-// after Close, or ErrCorrupt.
+// after Close, or ErrCorrupt, which stays: every later call returns it too.
 type Backend interface {
 	BackendReader
 

@@ -94,7 +94,7 @@ func (l *Layered) EndFlush(err error) {
 	}
 	if err == nil {
 		l.flushed = l.target
-		l.flushing.recycle()
+		l.flushing.Recycle()
 		l.keepSpare(l.flushing)
 	} else {
 		l.flushing.Absorb(l.committed)

@@ -22,6 +22,8 @@ type Layered struct {
 	ttl     *ttlLayout // the layout, if it is this one
 	closed  bool
 
+	failure error // of the backend's reads, the first one
+
 	uncommitted *WriteSet
 	committing  *WriteSet // nil: no commit in flight
 	committed   *WriteSet
@@ -114,7 +116,21 @@ func (l *Layered) getCommitted(dst, key []byte) ([]byte, int64, bool, error) {
 			return e.read(dst)
 		}
 	}
-	return l.backend.Get(dst, key)
+	value, ts, ok, err := l.backend.Get(dst, key)
+	return value, ts, ok, l.failed(err)
+}
+
+// Failure returns the first error of a read of the backend, nil if there was none. It
+// stays, whatever the reader made of it: what was computed since may rest on what was
+// not read.
+func (l *Layered) Failure() error { return l.failure }
+
+// failed keeps the first error of the backend.
+func (l *Layered) failed(err error) error {
+	if err != nil && l.failure == nil {
+		l.failure = err
+	}
+	return err
 }
 
 // read answers a Get from an entry.

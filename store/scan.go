@@ -40,7 +40,7 @@ func (l *Layered) scan(r Range, committedOnly bool, fn func(Pair) (bool, error))
 		}
 		pair, ok, err := s.next()
 		if err != nil || !ok {
-			return err
+			return l.failed(err)
 		}
 		if more, err := fn(pair); err != nil || !more {
 			return err

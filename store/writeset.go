@@ -202,8 +202,9 @@ func (w *WriteSet) reset() {
 	w.Mark()
 }
 
-// recycle empties a set of whose entries nobody holds any, to use them again.
-func (w *WriteSet) recycle() {
+// Recycle empties a set of whose entries nobody holds any, to use their memory
+// again. It begins a new step.
+func (w *WriteSet) Recycle() {
 	for _, e := range w.order {
 		w.release(e)
 	}

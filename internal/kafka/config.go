@@ -37,6 +37,15 @@ type Config struct {
 	UnknownTopicAfter  time.Duration // a partition that stays unknown for so long is an error; default 15 s
 
 	OffsetReset OffsetReset
+	LostInput   LostInput
+	LostState   LostState
+	// LossAfter is how long what looks like a loss is looked at again; default 1 s.
+	LossAfter time.Duration
+	// Lost, if set, is told of each loss that LostInput and LostState let pass.
+	Lost func(error)
+
+	// PurgeInterval is how often repartition topics are purged; default 30 s, negative never.
+	PurgeInterval time.Duration
 
 	MaxFetchBytes int // asked for of one partition at once; default 1 MiB
 	BufferBytes   int // fetched but not consumed bytes of one partition above which it is not read; default 4 MiB
@@ -71,6 +80,8 @@ func (c Config) withDefaults() Config {
 	set(&c.HeartbeatInterval, min(c.SessionTimeout/10, time.Second))
 	set(&c.TransactionTimeout, 10*time.Second)
 	set(&c.UnknownTopicAfter, 15*time.Second)
+	set(&c.LossAfter, time.Second)
+	set(&c.PurgeInterval, 30*time.Second)
 	set(&c.MaxFetchBytes, 1<<20)
 	set(&c.BufferBytes, 4<<20)
 	set(&c.BatchBytes, defaultBatchBytes)

@@ -38,7 +38,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 	for _, l := range leases {
 		inputs = append(inputs, l.task.Inputs...)
 	}
-	positions, err := g.cluster.committedOffsets(inputs)
+	positions, err := g.cluster.committedOffsets(g.siblings(inputs))
 	if err != nil {
 		g.cluster.cfg.Logger.Debug("committed offsets cannot be had yet", "error", err)
 		return leases, g.hopeless(leases[0].task, err, since)
@@ -46,6 +46,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 	g.doubt(positions)
 	var ready []*lease
 	var all []processor.TopicPartition
+	var names []string
 	for _, l := range leases {
 		if err := unsettled(l.task, positions); err != nil {
 			later = append(later, l)
@@ -56,6 +57,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 		}
 		ready = append(ready, l)
 		all = append(all, l.task.partitions()...)
+		names = append(names, l.task.topics()...)
 	}
 	logs, failed := g.cluster.ranges(all)
 	for tp, err := range failed {
@@ -63,13 +65,18 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 			return nil, err
 		}
 	}
+	topics, err := g.cluster.topicStates(names)
+	if err != nil {
+		return leases, nil //nolint:nilerr // ask again
+	}
 	for _, l := range ready {
-		granted, ok, err := g.describe(l.task, positions, logs)
+		on := ground{positions, logs, topics}
+		ok, err := g.settle(l.task, on, since)
 		switch {
 		case err != nil:
 			return nil, err
 		case ok:
-			g.grant(l, granted)
+			g.grant(l, on.lease(l.task))
 		default:
 			later = append(later, l)
 		}
@@ -79,6 +86,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 
 // committed remembers positions that are committed for certain.
 func (g *group) committed(positions []processor.Position) {
+	g.purger.committed(positions)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range positions {
@@ -102,7 +110,7 @@ func (g *group) doubt(positions map[processor.TopicPartition]committed) {
 // hopeless returns the error to give up with, nil if it is worth another try.
 func (g *group) hopeless(t *TaskInfo, err error, since time.Duration) error {
 	if forgotten := (*OffsetForgottenError)(nil); errors.As(err, &forgotten) {
-		if since < g.cluster.cfg.UnknownTopicAfter {
+		if since < g.cluster.cfg.LossAfter {
 			return nil
 		}
 		return forgotten
@@ -128,33 +136,20 @@ func unsettled(t *TaskInfo, positions map[processor.TopicPartition]committed) er
 	return nil
 }
 
-// describe makes the lease of a task. ok is false when a log could not be asked.
-func (g *group) describe(t *TaskInfo, positions map[processor.TopicPartition]committed, logs map[processor.TopicPartition]Range) (l runtime.Lease, ok bool, err error) {
-	l.Task = t.ID
+// lease makes the lease of a task whose positions are settled.
+func (on ground) lease(t *TaskInfo) runtime.Lease {
+	l := runtime.Lease{Task: t.ID, Marks: marksOf(t, on)}
 	for _, tp := range t.Inputs {
-		log, known := logs[tp]
-		if !known {
-			return l, false, nil
-		}
-		in := runtime.Input{TopicPartition: tp, Offset: positions[tp].offset, Metadata: positions[tp].metadata, End: log.End}
-		switch {
-		case in.Offset >= 0 && in.Offset < log.Start:
-			return l, false, &CommittedLostError{TopicPartition: tp, Committed: in.Offset, Start: log.Start}
-		case in.Offset < 0 && g.cluster.cfg.OffsetReset == Latest:
-			in.Offset = log.End
-		case in.Offset < 0:
-			in.Offset = log.Start
-		}
-		l.Inputs = append(l.Inputs, in)
+		p := on.positions[tp]
+		l.Inputs = append(l.Inputs, runtime.Input{TopicPartition: tp, Offset: p.offset, Metadata: p.metadata, End: on.logs[tp].End})
 	}
 	for _, c := range t.Changelogs {
-		log, known := logs[c.TopicPartition]
-		if !known {
-			return l, false, nil
-		}
-		l.Changelogs = append(l.Changelogs, runtime.Changelog{TopicPartition: c.TopicPartition, Store: c.Store, Start: log.Start, End: log.End})
+		log := on.logs[c.TopicPartition]
+		l.Changelogs = append(l.Changelogs, runtime.Changelog{
+			TopicPartition: c.TopicPartition, Store: c.Store, ID: on.topics[c.Topic].name(), Start: log.Start, End: log.End,
+		})
 	}
-	return l, true, nil
+	return l
 }
 
 // partitions returns all that the task reads.

@@ -24,11 +24,13 @@ type group struct {
 	cluster *Cluster
 	tasks   *taskTable
 	ports   []*Port
+	purger  *purger
 
 	client  sarama.Client
 	dialer  *dialer
 	members sarama.ConsumerGroup
 	leaving atomic.Bool
+	outside trouble // no membership
 
 	mu         sync.Mutex
 	leases     map[processor.TaskID]*lease
@@ -53,9 +55,10 @@ const leaveWait = 3 * time.Second
 
 func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 	g := &group{
-		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports,
+		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports, purger: newPurger(c, tasks),
 		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, known: map[processor.TopicPartition]int64{}, drained: make(chan struct{}),
 	}
+	g.outside = trouble{log: c.cfg.Logger, what: "membership in the group has ended, joining again", over: "a member of the group again"}
 	conf := c.cfg.membership(&strategy{g})
 	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
@@ -64,8 +67,11 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		}
 		return retryPause
 	}
-	var err error
-	if g.client, err = sarama.NewClient(c.cfg.Brokers, conf); err != nil {
+	err := c.answered(c.ctx, func() (err error) {
+		g.client, err = sarama.NewClient(c.cfg.Brokers, conf)
+		return err
+	})
+	if err != nil {
 		g.dialer.end()
 		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
 	}
@@ -82,7 +88,6 @@ func (g *group) run(ctx context.Context) {
 	defer leave()
 	consumed := make(chan struct{})
 	g.cluster.work.Go(g.logErrors)
-	g.cluster.work.Go(func() { g.watchPartitions(joined) })
 	g.cluster.work.Go(func() {
 		defer close(consumed)
 		g.consume(joined)
@@ -127,7 +132,7 @@ func (g *group) consume(ctx context.Context) {
 		case len(topics) == 0:
 			return
 		}
-		g.cluster.cfg.Logger.Warn("membership in the group has ended, joining again", "error", err)
+		g.outside.has(g, err)
 		if time.Since(began) > g.cluster.cfg.SessionTimeout {
 			wait = firstPause
 		}
@@ -209,20 +214,6 @@ func (g *group) logErrors() {
 	}
 }
 
-// watchPartitions ends the application when an input topic grows: the keys of its records have moved to other partitions,
-// and nobody would read the new ones.
-func (g *group) watchPartitions(ctx context.Context) {
-	for pause(ctx, metadataAge) {
-		for topic, want := range g.tasks.topics {
-			have, err := g.cluster.control.Partitions(topic)
-			if err == nil && int32(len(have)) > want {
-				g.fail(&PartitionCountError{Topic: topic, Want: want, Have: int32(len(have))})
-				return
-			}
-		}
-	}
-}
-
 // handler is what sarama calls.
 type handler struct{ group *group }
 
@@ -233,6 +224,7 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 	g.session = s
 	g.last = g.member()
 	g.mu.Unlock()
+	g.outside.left(g)
 	g.cluster.cfg.Logger.Info("joined the group", "member", s.MemberID(), "generation", s.GenerationID())
 	return nil
 }

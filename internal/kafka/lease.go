@@ -175,6 +175,7 @@ func (g *group) stop() {
 
 // lookUp finds out, in the background, where the partitions of leases stand, and then grants them.
 func (g *group) lookUp(leases []*lease) {
+	g.cluster.work.Go(g.abortLeftovers)
 	g.cluster.work.Go(func() { g.find(leases) })
 }
 

@@ -136,7 +136,7 @@ func (p *Port) deliver(s *subscription, f runtime.Fetched) {
 func (p *Port) failed(s *subscription, err error) {
 	p.post(func(e *runtime.Events) {
 		if !s.gone.Swap(true) {
-			e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: s.TopicPartition, Offset: s.position, Err: err})
+			e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: s.TopicPartition, Offset: s.position, Err: err, Expired: expired(err)})
 		}
 	})
 }
@@ -180,6 +180,13 @@ func (p *Port) Consumed(tp processor.TopicPartition, bytes int) {
 
 // Recycle implements runtime.Recycler.
 func (p *Port) Recycle(records []processor.Raw) { p.cluster.fetcher.spares.give(records) }
+
+// Disown takes the leases of a worker that does not end, from another goroutine: others may have its tasks. What it commits
+// from now on is refused.
+func (p *Port) Disown() {
+	p.losses.Add(1)
+	p.group.abandon(p)
+}
 
 // Close tells that the worker has ended: its leases are held no longer, and nothing is read for it.
 func (p *Port) Close() error {

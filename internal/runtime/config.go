@@ -25,14 +25,21 @@ type Config struct {
 	Opener   store.Opener
 	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
 
+	// LostState lets a store be rebuilt from a changelog that has lost what the store holds; else that is a *LostStateError.
+	LostState bool
+
 	CommitInterval time.Duration // the longest time between commits while there is work
 	DrainInterval  time.Duration // the shortest time between commits made because the input is drained
 	StagedBytes    int           // commit when this much is staged; stop stepping when it is reached again meanwhile
 	FlushBytes     int           // flush a store when this much is committed but not flushed
 	FlushInterval  time.Duration // flush a store at least this often
 
+	Restores *Restores // shared by the workers of a process; nil: the worker's own
+
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Restoring, if set, is told how far each store is that is being restored, at the start, now and then, and at the end.
+	Restoring func(Restore)
 	// Restored, if set, is told of each store that has been restored.
 	Restored func(Restored)
 	// Dropped, if set, is told of every bad record that the policy let pass.

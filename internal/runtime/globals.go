@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-streams/millrace/processor"
@@ -16,6 +17,7 @@ type Globals struct {
 	served bool // to queries
 	rows   map[string]processor.GlobalRows
 	ends   map[processor.TopicPartition]int64 // to be reached before tasks may start
+	turns  atomic.Int64
 }
 
 // globalTable is a global table that tasks of several workers, and queries, read while it changes.
@@ -105,6 +107,10 @@ func (g *Globals) Serve() {
 	}
 }
 
+// Turns counts how often Follow has gone round: as long as it grows, no user's function hangs. It may be called from any
+// goroutine.
+func (g *Globals) Turns() int64 { return g.turns.Load() }
+
 // Observer reads topics without a lease: Poll brings Fetched, Failed and nothing else.
 type Observer interface {
 	Reader
@@ -115,6 +121,7 @@ type Observer interface {
 // before, nil if ctx does.
 func (g *Globals) Follow(ctx context.Context, from Observer, ready chan<- struct{}) error {
 	for ctx.Err() == nil {
+		g.turns.Add(1)
 		if ready != nil && g.Ready() {
 			g.Serve()
 			close(ready)

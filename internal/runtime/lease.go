@@ -1,11 +1,10 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
@@ -32,12 +31,22 @@ type task struct {
 type openStore struct {
 	changelog processor.TopicPartition
 	layers    *store.Layered
-	shared    *sharedStore        // the layers, where readers of other goroutines must be kept off
-	restoring *changelog.Restorer // nil once restored
+	shared    *sharedStore // the layers, where readers of other goroutines must be kept off
+	dir       string       // of the task; local is the name of the store's data there
+	local     string
+	since     time.Time // age of the oldest unflushed commit, zero if there is none
+	busy      bool      // a flush or a restore is under way beside the loop
+	damaged   error     // the local data is: it is to be set aside when the task is closed
+
+	restoring *changelog.Restorer // nil once restored; with the layers, the job's while one is under way
+	fetched   []Fetched           // of the changelog, for the next job
 	from      int64               // where the restore began
-	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
-	since     time.Time           // age of the oldest unflushed commit, zero if there is none
-	flushing  bool
+	accounted int                 // bytes staged, as far as Restores knows of them; guarded by it
+	told      time.Time           // when progress was told last
+	logged    time.Time           // likewise
+
+	gate   sync.Mutex // held by a job of a restore, and to close
+	closed bool       // guarded by gate: what was to be done in the background is not any more
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
@@ -45,7 +54,9 @@ func (t *task) running() bool { return t.work != nil && !t.finishing }
 func (t *task) unflushed() int {
 	most := 0
 	for _, s := range t.stores {
-		most = max(most, s.layers.UnflushedBytes())
+		if s.restoring == nil {
+			most = max(most, s.layers.UnflushedBytes())
+		}
 	}
 	return most
 }
@@ -126,7 +137,8 @@ func (w *Worker) take(l Lease) error {
 			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 		}
 	}
-	return w.restored(t)
+	w.restored(t)
+	return nil
 }
 
 func compareIDs(a, b processor.TaskID) int {
@@ -136,30 +148,6 @@ func compareIDs(a, b processor.TaskID) int {
 	return int(a.Partition - b.Partition)
 }
 
-// openStore opens a store's backend and reads the part of the changelog that the backend does not hold.
-func (w *Worker) openStore(t *task, c Changelog) error {
-	decl, err := w.declaration(t.id, c.Store)
-	if err != nil {
-		return err
-	}
-	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl), c)
-	if err != nil {
-		return err
-	}
-	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend), from: from}
-	s.layers.MaxRecord = w.cfg.MaxRecord
-	s.shared = share(c.Store, t.id.Partition, s.layers)
-	w.cfg.Stores.add(s.shared, w.cfg.Partitions[c.Topic])
-	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
-	t.stores = append(t.stores, s)
-	w.readers[c.TopicPartition] = t
-	if !s.restoring.Done() {
-		w.cfg.Logger.Info("restoring", "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
-		w.port.Fetch(c.TopicPartition, from)
-	}
-	return nil
-}
-
 func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaration, error) {
 	for _, s := range w.spec(id).Stores {
 		if s.Name == name {
@@ -167,73 +155,6 @@ func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaratio
 		}
 	}
 	return nil, fmt.Errorf("runtime: the topology has no store %q in sub-topology %d", name, id.Subtopology)
-}
-
-// openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int64, error) {
-	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
-	backend, err := w.cfg.Opener.Open(dir, name)
-	if errors.Is(err, store.ErrCorrupt) {
-		return w.openDamaged(dir, name, c, err)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	at, ok := backend.Offset()
-	if !ok {
-		return backend, c.Start, nil
-	}
-	if at >= c.Start && at <= c.End {
-		return backend, at, nil
-	}
-	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
-	if err := backend.Close(); err != nil {
-		return nil, 0, err
-	}
-	return w.openFresh(dir, name, c)
-}
-
-// openDamaged puts a damaged file aside, for whoever wants to look into it, and begins a new one.
-func (w *Worker) openDamaged(dir, name string, c Changelog, cause error) (store.Backend, int64, error) {
-	aside, err := w.cfg.Opener.SetAside(dir, name)
-	if err != nil {
-		return nil, 0, errors.Join(cause, err)
-	}
-	w.cfg.Logger.Warn("store is damaged: rebuilding it from its changelog", "store", c.Store, "set aside", aside, "error", cause)
-	backend, err := w.cfg.Opener.Open(dir, name)
-	return backend, c.Start, err
-}
-
-func (w *Worker) openFresh(dir, name string, c Changelog) (store.Backend, int64, error) {
-	if err := w.cfg.Opener.Remove(dir, name); err != nil {
-		return nil, 0, err
-	}
-	backend, err := w.cfg.Opener.Open(dir, name)
-	return backend, c.Start, err
-}
-
-// restored starts the task if all of its stores are restored.
-func (w *Worker) restored(t *task) error {
-	for _, s := range t.stores {
-		if r := s.restoring; r != nil && r.Done() {
-			s.restoring = nil
-			w.port.StopFetch(s.changelog)
-			w.report(t, s, r)
-		}
-	}
-	for _, s := range t.stores {
-		if s.restoring != nil {
-			return nil
-		}
-	}
-	return w.begin(t)
-}
-
-func (w *Worker) report(t *task, s *openStore, r *changelog.Restorer) {
-	if w.cfg.Restored != nil {
-		w.cfg.Restored(Restored{Task: t.id, Store: s.layers.Name(), From: s.from, To: r.Position(), Records: r.Restored()})
-	}
-	w.cfg.Logger.Info("restored", "task", t.id.String(), "store", s.layers.Name(), "from", s.from, "to", r.Position(), "records", r.Restored())
 }
 
 // begin builds a task's nodes and reads its input from the committed positions.
@@ -249,7 +170,8 @@ func (w *Worker) begin(t *task) error {
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
-		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
+		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Marks: t.lease.Marks, Yield: &w.pulse.yield,
+		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
@@ -283,9 +205,7 @@ func (w *Worker) drop(t *task) {
 		w.abandon(t)
 		return
 	}
-	for _, s := range t.stores {
-		s.layers.UncommittedAbort()
-	}
+	t.undo()
 	t.closeWork(w.cfg.Logger)
 }
 
@@ -312,6 +232,7 @@ func (w *Worker) release() {
 		}
 		t.closeWork(w.cfg.Logger)
 		w.closeStores(t)
+		w.setAside(t)
 		w.forget(t)
 		if !t.lost {
 			w.port.Release(t.id)
@@ -328,7 +249,7 @@ func (w *Worker) settled(t *task) bool {
 		return false
 	}
 	for _, s := range t.stores {
-		if s.flushing || s.behind() && !t.lost && !t.broken {
+		if s.busy || s.behind() && !t.lost && !t.broken {
 			return false
 		}
 	}
@@ -357,7 +278,12 @@ func (t *task) closeWork(log *slog.Logger) {
 func (w *Worker) closeStores(t *task) {
 	w.withdraw(t)
 	for _, s := range t.stores {
-		if err := s.layers.Close(); err != nil {
+		s.gate.Lock()
+		s.closed = true
+		err := s.layers.Close()
+		s.gate.Unlock()
+		w.cfg.Restores.forget(s)
+		if err != nil {
 			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}

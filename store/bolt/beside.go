@@ -27,10 +27,11 @@ func (r beside) Get(dst, key []byte) (value []byte, ts int64, ok bool, err error
 			return nil
 		}
 		var err error
-		if ts, v, err = r.b.split(v); err == nil {
-			value, ok = append(dst, v...), true
+		if ts, v, _, err = unseal(k, v); err != nil {
+			return r.b.damaged(err)
 		}
-		return err
+		value, ok = append(dst, v...), true
+		return nil
 	})
 	if err != nil {
 		return dst, 0, false, err
@@ -45,9 +46,9 @@ func (r beside) Scan(dst []store.Pair, within store.Range, limit int) (pairs []s
 		w := newWalk(c, within)
 		end := len(dst) + limit
 		for k, v := w.first(); w.inside(k) && len(pairs) < end; k, v = w.next() {
-			ts, v, err := r.b.split(v)
+			ts, v, _, err := unseal(k, v)
 			if err != nil {
-				return err
+				return r.b.damaged(err)
 			}
 			pairs = store.AppendPair(pairs, k[1:], v, ts)
 		}
