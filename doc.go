@@ -17,5 +17,8 @@
 // Run blocks until ctx ends; then it commits what is done, leaves the group and returns nil. Start more processes with
 // the same application id, each with a state directory of its own, and they share the partitions.
 //
+// What is committed of the stores can be read from any goroutine meanwhile, as in Counts.Query(app).Get("word"); see package
+// store.
+//
 // Topologies are tested without Kafka by package testdriver, which runs the same loop.
 package millrace

@@ -314,11 +314,11 @@ func TestQueriesWhileProcessing(t *testing.T) {
 			topology.CountWindows(topology.WindowedBy(byKey, windowed), windows, topology.Named("windows"))
 		})
 		app := start(t, topo, cfg)
-		const keys, rounds, each = 60, 20, 300
+		const keys, rounds, each = 60, 12, 300
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var readers sync.WaitGroup
-		for i := range 3 {
+		for i := range 2 {
 			rng := rand.New(rand.NewPCG(uint64(i), 0))
 			readers.Go(func() { readWhile(ctx, t, app.app, windows, keys, rng) })
 		}

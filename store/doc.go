@@ -29,7 +29,8 @@
 //
 // A Layered, its write sets and its views belong to one goroutine, the
 // worker's. Only Backend.Apply (and reads made on the backend itself) may run
-// on another one. The package starts no goroutine, reads no clock and opens no
+// on another one, and a [Reader], which others use between two changes of what is
+// committed. The package starts no goroutine, reads no clock and opens no
 // file; backends do, in the packages store/memory and store/bolt.
 //
 // # Kinds
@@ -72,4 +73,33 @@
 //   - Headers travel to the changelog only: backends keep key, value and
 //     timestamp.
 //   - Scans are live: see [Layered.Scan] for what fn may do.
+//
+// # Queries
+//
+// What is committed can be read from any goroutine, through the same declarations:
+//
+//	counts := Counts.Query(app)       // or a test driver
+//	n, ok, err := counts.Get("word")  // ReadOnlyKeyValue, ReadOnlyWindow, ...
+//
+// A query sees the partitions that the process works on. It never sees what is not
+// committed, and never holds up the worker for longer than it takes to copy a few
+// hundred rows, whatever fn does meanwhile; fn may block for as long as it likes.
+//
+//   - A get, or another query of one key, goes to the key's partition. If rows of
+//     the key may be in others, since it is not known by what rule the topic was
+//     written or a processor keeps them under keys of its own, it then looks in all
+//     that are here, and answers from the first that has any. Nothing found is an
+//     answer only if the key's own partition is here: else it is [ErrNotLocal].
+//   - A scan takes one partition after the other, by ascending number, each in the
+//     order that the view of the store has. Partitions are not merged. Its error
+//     comes before the first row if one of them cannot be read.
+//   - A scan is live, as those of views are, but copies rows in pieces, of 16 at
+//     first and of 256 at most: each row is as it was committed when its piece was
+//     copied. Commits that come meanwhile are seen from the next piece on. A row
+//     that was there all the time is seen once.
+//   - What is too old is not seen, by the time of what is committed: rows with a
+//     TTL by that of the task, windows, sessions and versions by that of the store.
+//     That time is looked at once for each query and partition.
+//   - What fn and serdes do is on the caller's goroutine. Values are the caller's.
+//   - A partition that cannot be read is an [UnavailableError], which names it.
 package store

@@ -4,7 +4,7 @@ import "github.com/tidwall/btree"
 
 // Reader reads what is committed of a store beside the goroutine that works with
 // it. It knows nothing of the store's layout: keys and values are those of its
-// backend, see [Committed] for what they stand for.
+// backend, see [Layout].
 //
 // No call may run together with those of the Layered that change the committed
 // layers: Committed, BeginFlush, EndFlush, Restore, RestorePut, Restored,

@@ -52,3 +52,33 @@ func Example() {
 	// a 2
 	// map[a:3] [{a 3} {b 1}]
 }
+
+// A store is queried in a test as in an application, where Counts.Query(app) works on any goroutine.
+func ExampleDriver_Queried() {
+	topo, err := wordCount()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := testdriver.Open(topo)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	testdriver.Input(d, Lines).Send("", "to be or not to be")
+
+	counts := Counts.Query(d)
+	n, ok, err := counts.Get("be")
+	fmt.Println(n, ok, err)
+	err = counts.Range("not", "or", func(word string, n int64) bool {
+		fmt.Println(word, n)
+		return true
+	})
+	fmt.Println(err)
+	// Output:
+	// 2 true <nil>
+	// not 1
+	// or 1
+	// <nil>
+}

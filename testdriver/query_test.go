@@ -51,20 +51,102 @@ func TestFieldReport57(t *testing.T) {
 		topology.CountWindows(topology.WindowedBy(byKey, windowed), windows)
 		topology.CountSessions(topology.SessionsBy(byKey, gap), sessions)
 	})
+	backends(t, func(t *testing.T, backend testdriver.Option) {
+		d := testdriver.New(t, topo, testdriver.DefaultPartitions(3), backend)
+		in := testdriver.Input(d, events)
+		in.SendTo(0, at("a", "", 0))
+		in.SendTo(1, at("b", "", 10))
+		in.SendTo(2, at("c", "", 20))
+		storetest.FieldReport57(t, windows.Query(d), sessions.Query(d))
+		d.Crash()
+		d.Restart()
+		storetest.FieldReport57(t, windows.Query(d), sessions.Query(d))
+	})
+}
+
+// backends runs a test on each backend.
+func backends(t *testing.T, test func(t *testing.T, backend testdriver.Option)) {
 	for name, opener := range map[string]store.Opener{"memory": memory.Opener{}, "bolt": bolt.Opener{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := testdriver.New(t, topo, testdriver.DefaultPartitions(3), testdriver.Backend(opener))
-			in := testdriver.Input(d, events)
-			in.SendTo(0, at("a", "", 0))
-			in.SendTo(1, at("b", "", 10))
-			in.SendTo(2, at("c", "", 20))
-			storetest.FieldReport57(t, windows.Query(d), sessions.Query(d))
-			d.Crash()
-			d.Restart()
-			storetest.FieldReport57(t, windows.Query(d), sessions.Query(d))
+			test(t, testdriver.Backend(opener))
 		})
 	}
+}
+
+// Empty keys and values are no nulls, deleted ones are gone, and values that were returned stay as they are.
+func TestFieldReport46Queries(t *testing.T) {
+	t.Parallel()
+	table := store.NewKeyValue("table", serde.Bytes, serde.Bytes)
+	topic := topology.NewTopic("bytes", serde.Bytes, serde.Bytes)
+	topo := build(t, func(b *topology.Builder) { topology.Table(b, topic, table) })
+	backends(t, func(t *testing.T, backend testdriver.Option) {
+		d := testdriver.New(t, topo, backend, testdriver.DefaultPartitions(3))
+		in, q := testdriver.Input(d, topic), table.Query(d)
+		in.Send([]byte{}, []byte("v"))
+		in.Send([]byte("empty"), []byte{})
+		in.Send([]byte("gone"), []byte("x"))
+		in.SendTombstone([]byte("gone"))
+		check := func() {
+			t.Helper()
+			for key, want := range map[string]string{"": "v", "empty": ""} {
+				if value, ok, err := q.Get([]byte(key)); !ok || value == nil || string(value) != want || err != nil {
+					t.Errorf("%q: %q, %v, %v", key, value, ok, err)
+				}
+			}
+			if value, ok, err := q.Get([]byte("gone")); ok || err != nil {
+				t.Errorf("gone: %q, %v", value, err)
+			}
+		}
+		check()
+		d.Crash()
+		d.RestartEmpty()
+		check()
+
+		kept := map[string][]byte{}
+		for round := range 3 {
+			var records []processor.Record[[]byte, []byte]
+			for i := range 1000 {
+				records = append(records, processor.Record[[]byte, []byte]{Key: fmt.Appendf(nil, "k%d", i), Value: fmt.Appendf(nil, "%d of %d", i, round)})
+			}
+			in.SendAll(records...)
+			if round == 0 {
+				noError(t, q.All(func(k, v []byte) bool { kept[string(k)] = v; return true }))
+			}
+		}
+		want(t, len(kept), 1002)
+		for i := range 1000 {
+			want(t, string(kept[fmt.Sprint("k", i)]), fmt.Sprintf("%d of 0", i))
+		}
+	})
+}
+
+// A window is seen as long as its start is above the store's time - retention, to the millisecond.
+func TestFieldReport50Queries(t *testing.T) {
+	t.Parallel()
+	windowed := topology.Tumbling(time.Millisecond).Grace(99 * time.Millisecond)
+	windows := store.NewWindow("windows", serde.String, serde.Int64, windowed.Store())
+	topo := build(t, func(b *topology.Builder) {
+		topology.CountWindows(topology.WindowedBy(topology.GroupByKey(topology.From(b, events)), windowed), windows)
+	})
+	backends(t, func(t *testing.T, backend testdriver.Option) {
+		d := testdriver.New(t, topo, backend)
+		in := testdriver.Input(d, events)
+		for _, step := range []struct {
+			at   int64
+			want []int64
+		}{
+			{0, []int64{0}}, {50, []int64{0, 50}}, {99, []int64{0, 50, 99}}, {100, []int64{50, 99, 100}}, {149, []int64{50, 99, 100, 149}}, {150, []int64{99, 100, 149, 150}},
+		} {
+			in.SendAll(at("k", "", step.at))
+			var starts []int64
+			noError(t, windows.Query(d).FetchAll(0, 1000, func(r store.Row[string, int64]) bool { starts = append(starts, r.Start); return true }))
+			want(t, starts, step.want)
+			_, ok, err := windows.Query(d).Fetch("k", 0)
+			noError(t, err)
+			want(t, ok, step.want[0] == 0)
+		}
+	})
 }
 
 // keeper keeps what it sees in every kind of state.

@@ -73,7 +73,7 @@
 // store.Windowed. Each aggregation, each [Suppress] and each join of streams goes by the highest timestamp that it has seen in
 // its task, which is Kafka Streams' observed stream time; here it survives restarts, in the metadata of committed positions. A
 // record is used for those of its windows that this time has not passed by more than the grace. What comes later is told to
-// processor.Options.Late, counted, and a stream of its own ([LateRecords]).
+// millrace.Config.OnLate, counted, and a stream of its own ([LateRecords]).
 //
 // Results are forwarded as those of other tables, or once when a window is closed: with [EmitOnClose], which writes nothing
 // but the rows, or with [Suppress], whose buffer also serves other tables. Only a record moves stream time, so in silence

@@ -51,7 +51,7 @@ func (w JoinWindows) check() error {
 // record. Each stream keeps its records in a store. Records without a key are skipped, those without a value dropped. The
 // streams' topics must have equal partition counts, and be partitioned alike.
 //
-// A record that is too late for its store is still joined with what the other has; it is told to processor.Options.Late.
+// A record that is too late for its store is still joined with what the other has; it is told to millrace.Config.OnLate.
 // For Kafka Streams' names of the stores, with StreamJoined.withStoreName(name), see LeftJoinStreams.
 func JoinStreams[K, A, B, R any](
 	left Stream[K, A], right Stream[K, B], w JoinWindows, join func(key K, left A, right B) R,

@@ -9,5 +9,8 @@
 // Layers. While commit N is in flight, the tasks fill N+1. When N+1 has reached Config.StagedBytes before N has ended,
 // the worker stops stepping, and the port stops fetching as its batches are not consumed.
 //
+// Queries. Readers of other goroutines reach the open stores through [Stores]. The worker takes a store's lock only where
+// what is committed changes: at the outcome of a commit, and at the beginning and the end of a flush; never for a record.
+//
 // A stop, a revocation and a lost commit use the same few functions in another order: see lease.go and commit.go.
 package runtime

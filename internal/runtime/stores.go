@@ -71,7 +71,8 @@ func alike(a, b store.Declaration) bool {
 	return store.LocalName(a) == store.LocalName(b) && a.KeyType() == b.KeyType() && a.ValueType() == b.ValueType()
 }
 
-// add makes a partition of a store known, which has so many in all.
+// add makes a partition of a store known, which has so many in all. It takes the place of one that another worker has lost and
+// not closed yet.
 func (s *Stores) add(p *sharedStore, count int32) {
 	if s == nil {
 		return
@@ -79,6 +80,7 @@ func (s *Stores) add(p *sharedStore, count int32) {
 	s.change(p.name, func(q *store.Queried) {
 		q.ByKey = s.declared[p.name].byKey
 		q.Owner = func(key []byte) int32 { return processor.PartitionForKey(key, count) }
+		q.Partitions = slices.DeleteFunc(q.Partitions, func(o store.QueriedPartition) bool { return o.Number() == p.partition })
 		q.Partitions = append(q.Partitions, p)
 		slices.SortFunc(q.Partitions, func(a, b store.QueriedPartition) int { return cmp.Compare(a.Number(), b.Number()) })
 	})

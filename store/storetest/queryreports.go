@@ -60,21 +60,26 @@ func FieldReport57(t *testing.T, windows *store.ReadOnlyWindow[string, int64], s
 				t.Errorf("%s: %q, want %q", c.what, got, c.want)
 			}
 		}
-		for key, at := range map[string]int64{"a": 0, "b": 10, "c": 20} {
-			n, ts, ok, err := windows.FetchWithTime(key, at)
-			check(t, err)
-			m, sessionTS, found, err := sessions.FetchWithTime(store.Windowed[string]{Key: key, Start: at, End: at})
-			check(t, err)
-			if n != 1 || m != 1 || ts != at || sessionTS != at || !ok || !found {
-				t.Errorf("%s: window %d at %d, %v; session %d at %d, %v", key, n, ts, ok, m, sessionTS, found)
-			}
-		}
-		_, ok, err := windows.Fetch("a", 10)
+		fetchEach(t, windows, sessions)
+	}
+}
+
+func fetchEach(t *testing.T, windows *store.ReadOnlyWindow[string, int64], sessions *store.ReadOnlySession[string, int64]) {
+	t.Helper()
+	for key, at := range map[string]int64{"a": 0, "b": 10, "c": 20} {
+		n, ts, ok, err := windows.FetchWithTime(key, at)
 		check(t, err)
-		_, found, err := sessions.FetchSession("a", 10, 10)
+		m, sessionTS, found, err := sessions.FetchWithTime(store.Windowed[string]{Key: key, Start: at, End: at})
 		check(t, err)
-		if ok || found {
-			t.Error("there is no such window")
+		if n != 1 || m != 1 || ts != at || sessionTS != at || !ok || !found {
+			t.Errorf("%s: window %d at %d, %v; session %d at %d, %v", key, n, ts, ok, m, sessionTS, found)
 		}
+	}
+	_, ok, err := windows.Fetch("a", 10)
+	check(t, err)
+	_, found, err := sessions.FetchSession("a", 10, 10)
+	check(t, err)
+	if ok || found {
+		t.Error("there is no such window")
 	}
 }
