@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type instance struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // once ended
+	log    *testLog
 
 	mu       sync.Mutex
 	restored []millrace.Restored
@@ -49,8 +51,8 @@ func config(t *testing.T) millrace.Config {
 // start runs the application until stop is called or the test ends.
 func start(t *testing.T, topo *topology.Topology, cfg millrace.Config) *instance {
 	t.Helper()
-	i := &instance{t: t, ended: make(chan struct{})}
 	log := &testLog{t: t, since: time.Now()}
+	i := &instance{t: t, ended: make(chan struct{}), log: log}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	cfg.OnRestored = func(r millrace.Restored) {
 		i.mu.Lock()
@@ -168,12 +170,27 @@ type testLog struct {
 	mu    sync.Mutex
 	t     *testing.T // nil once closed
 	since time.Time
+	lines []string
+}
+
+// with returns the lines that contain a text.
+func (l *testLog) with(text string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 // Write implements io.Writer.
 func (l *testLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(line))
 	if l.t != nil {
 		l.t.Logf("%6d ms %s", time.Since(l.since).Milliseconds(), bytes.TrimSpace(line))
 	}
