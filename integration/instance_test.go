@@ -196,6 +196,19 @@ func (l *testLog) count(texts ...string) (n int) {
 	return n
 }
 
+// with returns the lines that contain a text.
+func (l *testLog) with(text string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
 // Write implements io.Writer.
 func (l *testLog) Write(line []byte) (int, error) {
 	l.mu.Lock()

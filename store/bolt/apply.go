@@ -75,14 +75,14 @@ func (b *Backend) write(p *pending) error {
 // damaged file on a goroutine where nothing catches the next panic. Tx.Rollback
 // does not.
 func (b *Backend) writePart(p *pending) error {
-	tx, err := b.h.db.Begin(true)
+	tx, err := b.beginTx(true)
 	if err != nil {
 		return err
 	}
 	ended := false
 	defer func() {
-		if !ended {
-			b.stuck = !rolledBack(tx)
+		if !ended && !rolledBack(tx) {
+			b.stuck.Store(true)
 		}
 	}()
 	applied, next, err := b.fill(tx, p)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/bbolt"
 
@@ -29,9 +30,11 @@ type Backend struct {
 	applying bool
 	closed   bool
 	failed   error // set once the file has turned out damaged
-	stuck    bool  // written under writing: a write transaction could not be ended: bbolt cannot close
-	state    state // likewise
+	state    state // changed under writing as well
 	key      []byte
+
+	// stuck: bbolt has panicked with locks held, and cannot be closed.
+	stuck atomic.Bool
 }
 
 var _ store.Backend = (*Backend)(nil)
@@ -109,17 +112,38 @@ func (b *Backend) release(r *reader) {
 	}
 }
 
+// begin begins a read transaction, and leaves none open if that fails or panics.
 func (b *Backend) begin() (*reader, error) {
-	tx, err := b.h.db.Begin(false)
+	tx, err := b.beginTx(false)
 	if err != nil {
 		return nil, fmt.Errorf("bolt: %s: %w", b.path, err)
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			_ = tx.Rollback()
+		}
+	}()
 	data := tx.Bucket(dataBucket)
 	if data == nil {
-		_ = tx.Rollback()
 		return nil, b.fail(errNoBucket)
 	}
-	return &reader{tx: tx, cursor: data.Cursor()}, nil
+	r := &reader{tx: tx, cursor: data.Cursor()}
+	begun = true
+	return r, nil
+}
+
+// beginTx begins a bbolt transaction. A panic in there leaves bbolt's locks held.
+func (b *Backend) beginTx(writable bool) (*bbolt.Tx, error) {
+	returned := false
+	defer func() {
+		if !returned {
+			b.stuck.Store(true)
+		}
+	}()
+	tx, err := b.h.db.Begin(writable)
+	returned = true
+	return tx, err
 }
 
 // usable is called with mu held.
@@ -180,10 +204,8 @@ func (b *Backend) Close() error {
 		return nil
 	}
 	b.closed = true
-	if b.stuck {
-		// The transaction holds bbolt's locks. The mapping leaks, and with it
-		// the file's lock until the process ends.
-		return b.h.file.Close()
+	if b.stuck.Load() {
+		return errors.Join(b.h.unlock(), b.h.file.Close()) // the mapping leaks
 	}
 	b.endShared()
 	if err := b.h.db.Close(); err != nil {

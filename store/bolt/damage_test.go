@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,46 +239,76 @@ func exercise(t *testing.T, b store.Backend, sound bool) {
 	must(t, b.Close())
 }
 
-// A file that is damaged while it is open, behind the check's back.
+// A file that is damaged while it is open, behind the check's back: whatever call
+// comes across it first, and whatever bbolt was about to do, all of them say so, and
+// the file can be closed, put aside, and begun afresh.
 func TestDamageWhileOpen(t *testing.T) {
 	t.Parallel()
 	page := int64(os.Getpagesize())
-	for name, harm := range map[string]func(f *os.File, size int64) error{
-		"cut": func(f *os.File, _ int64) error { return f.Truncate(2 * page) },
-		"overwritten": func(f *os.File, size int64) error {
-			_, err := f.WriteAt(make([]byte, size-2*page), 2*page)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, path, err := openBytes(t, sample(t))
-			must(t, err)
-			f, err := os.OpenFile(path, os.O_RDWR, 0)
-			must(t, err)
-			info, err := f.Stat()
-			must(t, err)
-			must(t, harm(f, info.Size()))
-			must(t, f.Close())
-			if err := b.Apply(batch(0, damageKeys, "after", 13)); !errors.Is(err, store.ErrCorrupt) {
-				t.Fatalf("apply: %v", err)
-			}
-			_, _, _, err = b.Get(nil, []byte("k0000000"))
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Fatalf("get: %v", err)
-			}
-			_, err = b.Scan(nil, store.Range{}, 10)
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Fatalf("scan: %v", err)
-			}
-			// Close returns, and the lock is free.
-			must(t, b.Close())
-			if _, err := fast.SetAside(filepath.Dir(path), "s"); err != nil {
-				t.Fatal(err)
-			}
-			open(t, fast, filepath.Dir(path))
-		})
+	harms := map[string]func(f *os.File, size int64) error{
+		"cut":                   func(f *os.File, _ int64) error { return f.Truncate(2 * page) },
+		"emptied":               func(f *os.File, _ int64) error { return f.Truncate(0) },
+		"zeroes":                func(f *os.File, size int64) error { return overwrite(f, 2*page, size, 0) },
+		"garbage":               func(f *os.File, size int64) error { return overwrite(f, 2*page, size, 0xA5) },
+		"zeroes everywhere":     func(f *os.File, size int64) error { return overwrite(f, 0, size, 0) },
+		"garbage in meta pages": func(f *os.File, _ int64) error { return overwrite(f, 0, 2*page, 0xA5) },
 	}
+	calls := []func(b store.Backend) error{
+		func(b store.Backend) error { return b.Apply(batch(0, damageKeys, "after", 13)) },
+		func(b store.Backend) error { _, _, _, err := b.Get(nil, []byte("k0000000")); return err },
+		func(b store.Backend) error { _, err := b.Scan(nil, store.Range{}, 10); return err },
+	}
+	for name, harm := range harms {
+		for first := range calls {
+			for _, read := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, ", call ", first, ", read before ", read), func(t *testing.T) {
+					t.Parallel()
+					b, path, err := openBytes(t, sample(t))
+					must(t, err)
+					if read { // a read transaction is open
+						must(t, calls[1](b))
+					}
+					f, err := os.OpenFile(path, os.O_RDWR, 0)
+					must(t, err)
+					info, err := f.Stat()
+					must(t, err)
+					must(t, harm(f, info.Size()))
+					must(t, f.Close())
+					wantDamaged(t, b, path, calls[first:], calls[:first])
+				})
+			}
+		}
+	}
+}
+
+func overwrite(f *os.File, from, to int64, with byte) error {
+	_, err := f.WriteAt(bytes.Repeat([]byte{with}, int(to-from)), from)
+	return err
+}
+
+// wantDamaged makes the calls, of which the first may not come across the damage, but one
+// of all must, and those after it.
+func wantDamaged(t *testing.T, b store.Backend, path string, calls, more []func(store.Backend) error) {
+	t.Helper()
+	known := false
+	for _, call := range slices.Concat(calls, more, calls) {
+		err := call(b)
+		if known = known || err != nil; known && !errors.Is(err, store.ErrCorrupt) {
+			t.Fatalf("got %v, want ErrCorrupt", err)
+		}
+	}
+	if !known {
+		t.Fatal("nobody has noticed")
+	}
+	must(t, b.Close())
+	began := time.Now()
+	if _, err := fast.SetAside(filepath.Dir(path), "s"); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(began); waited >= 5*time.Second {
+		t.Errorf("the lock was waited for: %v", waited)
+	}
+	open(t, fast, filepath.Dir(path))
 }
 
 // A bit that flips inside an entry while its file is open is noticed by whoever
