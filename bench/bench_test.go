@@ -24,7 +24,7 @@ func TestEveryContenderHasAFigure(t *testing.T) {
 	figures := filepath.Join(t.TempDir(), "figures.json")
 	o, err := parse([]string{
 		"-brokers", strings.Join(brokertest.Brokers(t), ","), "-scale", "0.001", "-runs", "1", "-json", figures,
-		"-workload", "count-1k,count-1k-alo,words,windows,join", "-contender", "read,plain,async,millrace-memory",
+		"-workload", "count-1k,count-1k-alo,words,windows,join", "-contender", "read,plain,async,millrace-memory,millrace-combining",
 	})
 	if err == nil {
 		err = run(t.Context(), o)
@@ -60,7 +60,7 @@ func TestPickRefusesUnknownNames(t *testing.T) {
 
 func TestPickByPattern(t *testing.T) {
 	t.Parallel()
-	o, err := parse([]string{"-workload", "latency-*,restart", "-contender", "millrace*"})
+	o, err := parse([]string{"-workload", "latency-*,restart", "-contender", "kafka-streams*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestPickByPattern(t *testing.T) {
 	for _, c := range o.contenders {
 		got = append(got, c.Name)
 	}
-	if want := []string{"latency-1k", "latency-20k", "restart", "millrace", "millrace-memory"}; !slices.Equal(got, want) {
+	if want := []string{"latency-1k", "latency-20k", "restart", "kafka-streams", "kafka-streams-nocache", "kafka-streams-tuned"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

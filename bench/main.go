@@ -87,7 +87,7 @@ func (o options) java(ctx context.Context, r *measure.Runner) string {
 			if !c.Java() || !c.Can(w) {
 				continue
 			}
-			peer, err := contender.BuildPeer(ctx, peerFolder)
+			peer, err := contender.BuildPeer(ctx, o.peer)
 			if err != nil {
 				slog.Error("only what is in Go is run", "error", err)
 				return err.Error()
@@ -98,9 +98,6 @@ func (o options) java(ctx context.Context, r *measure.Runner) string {
 	}
 	return "not run"
 }
-
-// peerFolder is where the Java program lies.
-const peerFolder = "bench/peer"
 
 // measure runs the contenders of a workload in turn, several times.
 func (o options) measure(ctx context.Context, r *measure.Runner, w work.Workload, s *report.Section) error {

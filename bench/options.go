@@ -28,10 +28,11 @@ type options struct {
 	json       string
 	html       string
 	profiles   string
+	peer       string // the folder of the Java program
 }
 
 func parse(args []string) (options, error) {
-	o := options{}
+	o := options{peer: "bench/peer"}
 	f := flag.NewFlagSet("bench", flag.ExitOnError)
 	f.Usage = func() { usage(f) }
 	recovery := len(args) > 0 && args[0] == "recovery"

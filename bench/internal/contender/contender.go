@@ -40,6 +40,7 @@ type Contender struct {
 // Names of contenders that others are compared with.
 const (
 	Plain        = "plain"
+	Combining    = "millrace-combining"
 	KafkaStreams = "kafka-streams"
 )
 
@@ -50,6 +51,7 @@ var All = []Contender{
 	{Name: "async", About: "a loop on sarama's AsyncProducer and ConsumerGroup, every change written", Can: slow, run: runAsync},
 	{Name: "millrace", About: "Millrace, stores in bbolt", Can: always, run: runMillrace},
 	{Name: "millrace-memory", About: "Millrace, stores in memory", Can: memoryCan, run: runMillrace},
+	{Name: Combining, About: "Millrace, stores in bbolt, words counted before the repartition topic too", Can: words, run: runMillrace},
 	{Name: KafkaStreams, About: "Kafka Streams, RocksDB, default cache", Can: always},
 	{Name: "kafka-streams-nocache", About: "Kafka Streams, RocksDB, cache off", Can: slow, settings: cacheOff},
 	{Name: "kafka-streams-tuned", About: "Kafka Streams set up to recover fast: static members, 10 s session, transactional stores", Can: recovers, settings: tuned},
@@ -83,5 +85,7 @@ func memoryCan(w work.Workload) bool {
 
 // slow leaves out the largest of the counts.
 func slow(w work.Workload) bool { return counts(w) && w.Distinct <= 100_000 }
+
+func words(w work.Workload) bool { return w.Kind == work.Words && w.Guarantee == work.ExactlyOnce }
 
 func recovers(w work.Workload) bool { return w.Measure.Recovery() }

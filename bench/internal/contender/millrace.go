@@ -53,9 +53,7 @@ func topologyOf(j Job) (*topology.Topology, error) {
 	case work.Count:
 		topology.To(topology.Changes(topology.Count(topology.GroupByKey(in), counts)), out)
 	case work.Words:
-		byWord := topology.NewRepartition(work.Repartition, serde.String, serde.String)
-		words := topology.GroupBy(topology.FlatMapValues(in, strings.Fields), byWord, func(_, word string) string { return word })
-		topology.To(topology.Changes(topology.Count(words, counts)), out)
+		topology.To(topology.Changes(countWords(j, topology.FlatMapValues(in, strings.Fields), counts)), out)
 	case work.Windows:
 		windows := topology.Tumbling(work.Window).Grace(work.Grace)
 		rows := store.NewWindow(work.Store, serde.String, serde.Int64, windows.Store())
@@ -70,6 +68,17 @@ func topologyOf(j Job) (*topology.Topology, error) {
 		return nil, fmt.Errorf("no workload %q", j.Workload.Kind)
 	}
 	return b.Build()
+}
+
+// countWords counts the words in the tasks that own them, or before that in those that read them too.
+func countWords(j Job, words topology.Stream[string, string], counts *store.KeyValue[string, int64]) topology.KTable[string, int64] {
+	itself := func(_, word string) string { return word }
+	if j.Contender == Combining {
+		byWord := topology.NewRepartition(work.Repartition, serde.String, serde.Int64)
+		return topology.Combine(topology.PreCount(words, byWord, itself), counts)
+	}
+	byWord := topology.NewRepartition(work.Repartition, serde.String, serde.String)
+	return topology.Count(topology.GroupBy(words, byWord, itself), counts)
 }
 
 // restoring is a log that also says when a restore begins.

@@ -2,6 +2,8 @@ package measure
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,7 +31,7 @@ func (r *run) restart(ctx context.Context) (report.Figure, error) {
 	if err := f.traffic.until(ctx, outputs.all); err != nil {
 		return nil, err
 	}
-	figure := outputs.figure(killed, f.processes[0].partitions())
+	figure := outputs.figure(killed, slices.Collect(maps.Keys(f.processes[0].partitions())))
 	figure[report.Replayed] = float64(f.processes[0].replayed())
 	return figure, f.finish(ctx)
 }
@@ -43,7 +45,10 @@ func (r *run) takeover(ctx context.Context) (report.Figure, error) {
 	}
 	defer f.disband()
 	survivor, victim := f.processes[0], f.processes[1]
-	orphans, before := victim.partitions(), survivor.replayed()
+	orphans, before := victim.tookOver(survivor), survivor.replayed()
+	if len(orphans) == 0 {
+		return nil, errors.New("the second process has no partition that could be taken over")
+	}
 	victim.drop()
 	killed := time.Now()
 	outputs := f.outputsSince(killed)
@@ -194,11 +199,23 @@ func (f *fleet) disband() {
 	f.traffic.close()
 }
 
-// partitions are those whose stores the process has restored.
-func (p *process) partitions() (all []int) {
+// partitions are those whose stores the process has restored, and when it had last.
+func (p *process) partitions() map[int]time.Time {
+	all := map[int]time.Time{}
 	restored, _ := p.find("restored")
 	for _, e := range restored {
-		all = append(all, e.partition())
+		all[e.partition()] = e.at
+	}
+	return all
+}
+
+// tookOver returns the partitions that the process has restored, unless another one has later.
+func (p *process) tookOver(other *process) (all []int) {
+	theirs := other.partitions()
+	for partition, at := range p.partitions() {
+		if at.After(theirs[partition]) {
+			all = append(all, partition)
+		}
 	}
 	return all
 }

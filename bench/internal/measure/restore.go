@@ -76,7 +76,18 @@ func (r *run) loadChangelog(ctx context.Context) ([]int64, error) {
 			return nil, err
 		}
 	}
-	return counts, l.Send()
+	if err := l.Send(); err != nil {
+		return nil, err
+	}
+	positions := map[wire.Place]int64{} // where such an application would have stood in its input
+	for p := range r.job.Workload.Partitions {
+		positions[wire.Place{Topic: r.job.Workload.Topic, Partition: int32(p)}] = 0
+	}
+	group, err := r.Cluster.NewProducer(r.job.App, work.AtLeastOnce)
+	if err != nil {
+		return nil, err
+	}
+	return counts, group.Commit(positions)
 }
 
 // probed is one of how many keys gets another record.

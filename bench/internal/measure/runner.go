@@ -83,7 +83,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		if err := os.MkdirAll(r.Profiles, 0o755); err != nil {
 			return err
 		}
-		r.job.Profile = filepath.Join(r.Profiles, r.job.App)
+		r.job.Profile = filepath.Join(r.Profiles, r.job.Workload.Name+"-"+r.job.Contender+time.Now().Format("-150405"))
 	}
 	if r.job.Dir, err = os.MkdirTemp("", "millrace-bench-"); err != nil {
 		return err

@@ -40,9 +40,10 @@ func goals() []goal {
 		{"count-1m: throughput, of Kafka Streams'", against("count-1m", millrace, streams, Rate), 8, false, fold},
 		{"words: throughput, of Kafka Streams'", against("words", millrace, streams, Rate), 5, false, fold},
 	}
+	all = append(all, goal{"words, combined before the repartition topic: throughput, of Kafka Streams'", against("words", contender.Combining, streams, Rate), 12, false, fold})
 	for _, w := range []string{"count-1k", "count-100k", "count-1m", "words"} {
 		all = append(all,
-			goal{w + ": CPU, of Kafka Streams'", against(w, millrace, streams, CPU), 1. / 5, true, fraction},
+			goal{w + ": CPU at work, of Kafka Streams'", against(w, millrace, streams, CPUWork), 1. / 5, true, fraction},
 			goal{w + ": peak memory, of Kafka Streams'", against(w, millrace, streams, Peak), 1. / 2, true, fraction},
 			goal{w + ": throughput, of the plain loop's", against(w, millrace, contender.Plain, Rate), 0.85, false, percent})
 	}

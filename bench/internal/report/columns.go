@@ -35,13 +35,13 @@ func columns(w work.Workload) []column {
 			median("records/s", Rate, whole), least("min", Rate, whole), most("max", Rate, whole),
 			{"of plain", func(s *Section, x *Row) string { return percent(s.ratio(x, contender.Plain, Rate)) }},
 			{"of Kafka Streams", times(Rate)},
-			perMillion("CPU-s/million", CPU), perMillion("at work", CPUWork), {"CPU of KS", share(CPU)},
-			median("peak MB", Peak, megabytes), {"peak of KS", share(Peak)}, perRecord("allocs/record", Allocs),
+			perMillion("CPU-s/million", CPU), perMillion("at work", CPUWork), {"of KS", share(CPUWork)},
+			median("peak MB", Peak, megabytes), {"of KS", share(Peak)}, perRecord("allocs/record", Allocs),
 		}
 	case work.Restore:
 		return []column{
 			median("records/s", Rate, whole), least("min", Rate, whole), most("max", Rate, whole), {"of Kafka Streams", times(Rate)},
-			perMillion("CPU-s/million", CPU), median("peak MB", Peak, megabytes), {"peak of KS", share(Peak)},
+			perMillion("CPU-s/million", CPU), median("peak MB", Peak, megabytes), {"of KS", share(Peak)},
 		}
 	case work.Latency:
 		return []column{
