@@ -9,15 +9,18 @@ import (
 	"time"
 
 	"github.com/millrace-streams/millrace/internal/kafka"
+	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/internal/statedir"
 	"github.com/millrace-streams/millrace/topology"
 )
 
 // App is an application: a topology and where it runs. It can be run once.
 type App struct {
-	topo *topology.Topology
-	cfg  Config
-	once sync.Once
+	topo     *topology.Topology
+	cfg      Config
+	once     sync.Once
+	stores   *runtime.Stores // that are open
+	restores *runtime.Restores
 
 	mu      sync.Mutex
 	cluster *kafka.Cluster   // while it runs
@@ -37,7 +40,10 @@ func New(topo *topology.Topology, cfg Config) (*App, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &App{topo: topo, cfg: cfg}, nil
+	return &App{
+		topo: topo, cfg: cfg,
+		stores: runtime.NewStores(topo.Specs(), topo.Globals()), restores: runtime.NewRestores(cfg.RestoreBytes),
+	}, nil
 }
 
 // Run runs the application until ctx ends, then commits, leaves the group and returns nil. It returns an error when the

@@ -58,6 +58,10 @@ type Config struct {
 
 	// Guarantee is ExactlyOnce unless set.
 	Guarantee Guarantee
+	// CachingDisabled makes every table forward each of its updates at once, as topology.CachingDisabled does for one table; it
+	// is Kafka Streams' statestore.cache.max.bytes=0. By default a table forwards the last update per key at the commit, so
+	// that what its changes cause depends on when commits come.
+	CachingDisabled bool
 	// CommitInterval is the longest time between commits while there is work; default 100 ms. Applications commit earlier
 	// when their input is drained or when much is staged.
 	CommitInterval time.Duration
@@ -106,8 +110,15 @@ type Config struct {
 	// the part of the changelog that is replayed after a crash.
 	FlushInterval time.Duration
 
+	// RestoreBytes bounds what the restores of this process hold in memory until they write it to the stores' files, all
+	// together; default 256 MiB. Keys are written in order, so the more is written at once the faster a large store is back.
+	RestoreBytes int
+
 	// Logger is slog.Default() unless set. Nothing is ever written to standard output.
 	Logger *slog.Logger
+	// OnRestoring, if set, is told how far a store is that is being restored: when it begins, at most every 100 ms while it
+	// goes on, and when all is read. It may be called from several goroutines. See also App.Restoring.
+	OnRestoring func(Restoring)
 	// OnRestored, if set, is told of each store that was restored. It may be called from several goroutines.
 	OnRestored func(Restored)
 	// OnLoss, if set, is told of each loss that LostInput and LostState let pass, a *LostInputError or a *LostStateError. It
@@ -115,6 +126,9 @@ type Config struct {
 	OnLoss func(error)
 	// OnDropped, if set, is told of each bad record that Errors lets pass. It may be called from several goroutines.
 	OnDropped func(*processor.RecordError, processor.Action)
+	// OnLate, if set, is told of each record that came after a window of its was closed, once for each such window. It may be
+	// called from several goroutines, and again for the same record if what it belongs to is not committed.
+	OnLate func(processor.Late)
 }
 
 // Restored says how a store came back: Records were read from the changelog, from offset From up to To, not included.
@@ -144,6 +158,7 @@ func (c Config) withDefaults() Config {
 	set(&c.StagedBytes, 32<<20)
 	set(&c.FlushBytes, 32<<20)
 	set(&c.FlushInterval, 10*time.Second)
+	set(&c.RestoreBytes, 256<<20)
 	if c.Store == nil {
 		c.Store = bolt.Opener{}
 	}
@@ -181,7 +196,7 @@ func (c Config) validate() error {
 		"TransactionTimeout": c.TransactionTimeout, "ShutdownTimeout": c.ShutdownTimeout, "FlushInterval": c.FlushInterval} {
 		check(d >= time.Millisecond, "%s is %v: want at least a millisecond", name, d)
 	}
-	check(c.StagedBytes > 0 && c.FlushBytes > 0 && c.MaxRecordBytes > 0, "StagedBytes, FlushBytes and MaxRecordBytes must be positive")
+	check(c.StagedBytes > 0 && c.FlushBytes > 0 && c.RestoreBytes > 0 && c.MaxRecordBytes > 0, "StagedBytes, FlushBytes, RestoreBytes and MaxRecordBytes must be positive")
 	if err := c.Errors.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Errors: %w", ErrConfig, err))
 	}

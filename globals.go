@@ -16,7 +16,7 @@ import (
 // globals reads the application's global tables up to where their topics end now, and then goes on following them until
 // ctx ends; an error on the way is told to failed. The returned function waits for the end.
 func (a *App) globals(ctx context.Context, cluster *kafka.Cluster, layout *topology.Layout, failed func(error)) (*runtime.Globals, func(), error) {
-	g := runtime.NewGlobals(a.topo.Globals(), inMemory, processor.Options{App: a.cfg.ApplicationID, Policy: a.cfg.Errors, Dropped: a.cfg.OnDropped})
+	g := runtime.NewGlobals(a.topo.Globals(), inMemory, processor.Options{App: a.cfg.ApplicationID, Policy: a.cfg.Errors, Dropped: a.cfg.OnDropped}, a.stores)
 	if len(g.Topics()) == 0 {
 		return g, func() {}, nil
 	}

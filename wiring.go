@@ -24,11 +24,15 @@ func (a *App) kafkaConfig(processID string) kafka.Config {
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {
 	c := a.cfg
 	cfg := runtime.Config{
-		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
-		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
-		LostState: c.LostState == EmptyLostState, CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
-		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
-		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped,
+		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, EveryUpdate: c.CachingDisabled,
+		MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes, LostState: c.LostState == EmptyLostState,
+		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(), Stores: a.stores,
+		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
+		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval, Restores: a.restores,
+		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate,
+	}
+	if c.OnRestoring != nil {
+		cfg.Restoring = func(r runtime.Restore) { c.OnRestoring(Restoring(r)) }
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

@@ -8,6 +8,11 @@ func (t *Task) StagedBytes() int {
 	for _, s := range t.stores {
 		n += s.StagedBytes()
 	}
+	for _, c := range t.caches {
+		if s, ok := c.(Staged); ok {
+			n += s.StagedBytes()
+		}
+	}
 	return n
 }
 
@@ -54,6 +59,9 @@ func (t *Task) Prepare(c *Commit) error {
 		if _, err := s.Expire(0); err != nil {
 			return t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
 		}
+	}
+	if err := t.unreadable(); err != nil {
+		return t.describe(err)
 	}
 	t.countCommit()
 	records, positions, writes := len(c.Records), len(c.Positions), len(c.Writes)

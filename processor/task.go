@@ -27,6 +27,8 @@ type Options struct {
 	MaxIdle time.Duration
 	// Globals are the global tables, by the names of their stores.
 	Globals map[string]GlobalRows
+	// Queries is where processors read them. It is needed if any does.
+	Queries store.QuerySource
 	// Yield, if set, makes Run return after the record in work while it is true.
 	Yield *atomic.Bool
 	// Marks are committed in the metadata of all positions.
@@ -66,6 +68,12 @@ type Cache interface {
 	// Mark begins a step; Rollback takes out what was added since.
 	Mark()
 	Rollback()
+}
+
+// Staged is a Cache that holds more than places of what its store holds.
+type Staged interface {
+	// StagedBytes returns roughly how much memory waits for the next commit.
+	StagedBytes() int
 }
 
 // Task runs the nodes of a sub-topology over one partition. It is not safe for concurrent use, and not usable after a

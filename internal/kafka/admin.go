@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -15,9 +14,6 @@ type NewTopic struct {
 	Partitions int32
 	Config     map[string]string
 }
-
-// createWait bounds the wait until a new topic is known everywhere.
-const createWait = 15 * time.Second
 
 // PartitionCounts returns how many partitions each of the topics has. A topic that does not exist is absent.
 func (c *Cluster) PartitionCounts(ctx context.Context, topics []string) (map[string]int32, error) {
@@ -42,22 +38,21 @@ func (c *Cluster) PartitionCounts(ctx context.Context, topics []string) (map[str
 }
 
 // describe asks any broker about topics, another one when there is no answer.
-func (c *Cluster) describe(ctx context.Context, topics []string) (*sarama.MetadataResponse, error) {
-	var last error
-	for wait := firstPause; ; wait = min(2*wait, lastPause) {
-		if any := c.control.LeastLoadedBroker(); any != nil {
-			var resp *sarama.MetadataResponse
-			if resp, last = any.GetMetadata(sarama.NewMetadataRequest(c.conf.Version, topics)); last == nil {
-				return resp, nil
-			}
+func (c *Cluster) describe(ctx context.Context, topics []string) (resp *sarama.MetadataResponse, err error) {
+	err = c.answered(ctx, func() error {
+		any := c.control.LeastLoadedBroker()
+		if any == nil {
+			return sarama.ErrOutOfBrokers
+		}
+		if resp, err = any.GetMetadata(sarama.NewMetadataRequest(c.conf.Version, topics)); err != nil {
 			_ = c.control.RefreshMetadata(topics...) // forgets a broker that does not answer
-		} else {
-			last = sarama.ErrOutOfBrokers
 		}
-		if wait == lastPause || !pause(ctx, wait) {
-			return nil, fmt.Errorf("kafka: metadata: %w", last)
-		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: metadata: %w", err)
 	}
+	return resp, nil
 }
 
 // CreateTopics creates what does not exist and returns when all of it can be used. A topic that exists keeps its
@@ -66,6 +61,13 @@ func (c *Cluster) CreateTopics(ctx context.Context, topics []NewTopic) error {
 	if len(topics) == 0 {
 		return nil
 	}
+	if err := c.answered(ctx, func() error { return c.createMissing(ctx, topics) }); err != nil {
+		return err
+	}
+	return c.created(ctx, topics)
+}
+
+func (c *Cluster) createMissing(ctx context.Context, topics []NewTopic) error {
 	admin, err := c.openAdmin()
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func (c *Cluster) CreateTopics(ctx context.Context, topics []NewTopic) error {
 			return fmt.Errorf("kafka: create topic %q: %w", t.Name, err)
 		}
 	}
-	return c.created(ctx, topics)
+	return nil
 }
 
 // openAdmin makes a client of its own for a few calls at the start: the control client asks for chosen topics only, and
@@ -104,7 +106,7 @@ func (c *Cluster) created(ctx context.Context, topics []NewTopic) error {
 	for i, t := range topics {
 		names[i] = t.Name
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, createWait, fmt.Errorf("kafka: topics %v are not ready", names))
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("kafka: topics %v are not ready", names))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		resp, err := c.describe(ctx, names)

@@ -67,8 +67,11 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		}
 		return retryPause
 	}
-	var err error
-	if g.client, err = sarama.NewClient(c.cfg.Brokers, conf); err != nil {
+	err := c.answered(c.ctx, func() (err error) {
+		g.client, err = sarama.NewClient(c.cfg.Brokers, conf)
+		return err
+	})
+	if err != nil {
 		g.dialer.end()
 		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
 	}

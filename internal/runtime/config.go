@@ -20,6 +20,8 @@ type Config struct {
 
 	Globals map[string]processor.GlobalRows // the process's global tables, by the names of their stores
 
+	Stores *Stores // where the stores are shared with readers of other goroutines; nil: nowhere
+
 	Opener   store.Opener
 	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
 
@@ -32,12 +34,18 @@ type Config struct {
 	FlushBytes     int           // flush a store when this much is committed but not flushed
 	FlushInterval  time.Duration // flush a store at least this often
 
+	Restores *Restores // shared by the workers of a process; nil: the worker's own
+
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Restoring, if set, is told how far each store is that is being restored, at the start, now and then, and at the end.
+	Restoring func(Restore)
 	// Restored, if set, is told of each store that has been restored.
 	Restored func(Restored)
 	// Dropped, if set, is told of every bad record that the policy let pass.
 	Dropped func(*processor.RecordError, processor.Action)
+	// Late, if set, is told of every record that came after a window of its was closed.
+	Late func(processor.Late)
 }
 
 // Restored says how a store came back: Records were read from the changelog offsets From up to To.

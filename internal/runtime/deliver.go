@@ -15,9 +15,7 @@ func (w *Worker) deliver(events Events) {
 			continue
 		}
 		if s := t.restoring(f); s != nil {
-			if err := w.restore(t, s, f); err != nil {
-				w.fail(fmt.Errorf("runtime: task %s: store %q: restore from %s: %w", t.id, s.layers.Name(), f.TopicPartition, err))
-			}
+			w.stage(s, f)
 			continue
 		}
 		if t.work != nil && t.reads(f.TopicPartition) {
@@ -52,24 +50,4 @@ func (t *task) restoring(f Fetched) *openStore {
 func (t *task) reads(tp processor.TopicPartition) bool {
 	_, input := t.positions[tp]
 	return input
-}
-
-// restore adds a batch of the changelog to a store. While the disk is behind, the batch is not reported as consumed, so
-// that the port holds back.
-func (w *Worker) restore(t *task, s *openStore, f Fetched) error {
-	if err := s.restoring.Add(f.Records, f.Next); err != nil {
-		return err
-	}
-	if w.recycle != nil && f.Records != nil {
-		w.recycle(f.Records)
-	}
-	if s.since.IsZero() {
-		s.since = w.now
-	}
-	if s.flushing && s.layers.UnflushedBytes() > w.cfg.FlushBytes {
-		s.owed += f.Bytes
-	} else {
-		w.port.Consumed(f.TopicPartition, f.Bytes)
-	}
-	return w.restored(t)
 }

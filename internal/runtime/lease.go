@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
@@ -20,6 +21,7 @@ type task struct {
 	positions map[processor.TopicPartition]processor.Position // committed
 	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
 	pending   []processor.Position                            // in the commit in flight
+	reached   int64                                           // stream time of the newest commit that was begun
 	finishing bool                                            // no further step: commit, flush, close, release
 	lost      bool                                            // somebody else's already: close, do not release
 	broken    bool                                            // its disk failed: close without a flush
@@ -29,11 +31,22 @@ type task struct {
 type openStore struct {
 	changelog processor.TopicPartition
 	layers    *store.Layered
-	restoring *changelog.Restorer // nil once restored
+	shared    *sharedStore // the layers, where readers of other goroutines must be kept off
+	dir       string       // of the task; local is the name of the store's data there
+	local     string
+	since     time.Time // age of the oldest unflushed commit, zero if there is none
+	busy      bool      // a flush or a restore is under way beside the loop
+	damaged   error     // the local data is: it is to be set aside when the task is closed
+
+	restoring *changelog.Restorer // nil once restored; with the layers, the job's while one is under way
+	fetched   []Fetched           // of the changelog, for the next job
 	from      int64               // where the restore began
-	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
-	since     time.Time           // age of the oldest unflushed commit, zero if there is none
-	flushing  bool
+	accounted int                 // bytes staged, as far as Restores knows of them; guarded by it
+	told      time.Time           // when progress was told last
+	logged    time.Time           // likewise
+
+	gate   sync.Mutex // held by a job of a restore, and to close
+	closed bool       // guarded by gate: what was to be done in the background is not any more
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
@@ -41,7 +54,9 @@ func (t *task) running() bool { return t.work != nil && !t.finishing }
 func (t *task) unflushed() int {
 	most := 0
 	for _, s := range t.stores {
-		most = max(most, s.layers.UnflushedBytes())
+		if s.restoring == nil {
+			most = max(most, s.layers.UnflushedBytes())
+		}
 	}
 	return most
 }
@@ -52,6 +67,7 @@ func (w *Worker) lease(events Events) {
 		w.stopWaiting(id)
 		if t := w.task(id); t != nil && !t.lost {
 			t.lost = true
+			w.withdraw(t)
 			w.drop(t)
 		}
 	}
@@ -121,7 +137,8 @@ func (w *Worker) take(l Lease) error {
 			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 		}
 	}
-	return w.restored(t)
+	w.restored(t)
+	return nil
 }
 
 func compareIDs(a, b processor.TaskID) int {
@@ -153,13 +170,17 @@ func (w *Worker) begin(t *task) error {
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
-		Globals: w.cfg.Globals, Marks: t.lease.Marks, Yield: &w.pulse.yield, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
+		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Marks: t.lease.Marks, Yield: &w.pulse.yield,
+		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
 		return err
 	}
-	t.work = work
+	t.work, t.reached = work, work.StreamTime()
+	for _, s := range t.stores {
+		s.shared.serve(t.reached)
+	}
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}
@@ -184,9 +205,7 @@ func (w *Worker) drop(t *task) {
 		w.abandon(t)
 		return
 	}
-	for _, s := range t.stores {
-		s.layers.UncommittedAbort()
-	}
+	t.undo()
 	t.closeWork(w.cfg.Logger)
 }
 
@@ -212,7 +231,8 @@ func (w *Worker) release() {
 			continue
 		}
 		t.closeWork(w.cfg.Logger)
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
+		w.setAside(t)
 		w.forget(t)
 		if !t.lost {
 			w.port.Release(t.id)
@@ -229,7 +249,7 @@ func (w *Worker) settled(t *task) bool {
 		return false
 	}
 	for _, s := range t.stores {
-		if s.flushing || s.behind() && !t.lost && !t.broken {
+		if s.busy || s.behind() && !t.lost && !t.broken {
 			return false
 		}
 	}
@@ -255,10 +275,16 @@ func (t *task) closeWork(log *slog.Logger) {
 	t.work = nil
 }
 
-func (t *task) closeStores(log *slog.Logger) {
+func (w *Worker) closeStores(t *task) {
+	w.withdraw(t)
 	for _, s := range t.stores {
-		if err := s.layers.Close(); err != nil {
-			log.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
+		s.gate.Lock()
+		s.closed = true
+		err := s.layers.Close()
+		s.gate.Unlock()
+		w.cfg.Restores.forget(s)
+		if err != nil {
+			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}
 }

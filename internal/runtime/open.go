@@ -14,21 +14,24 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 	if err != nil {
 		return err
 	}
-	dir, name := filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl)
-	if err := w.identify(dir, name, c); err != nil {
+	s := &openStore{changelog: c.TopicPartition, dir: filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), local: store.LocalName(decl)}
+	if err := w.identify(s.dir, s.local, c); err != nil {
 		return err
 	}
-	backend, from, err := w.openBackend(t, dir, name, c)
+	backend, from, err := w.openBackend(t, s.dir, s.local, c)
 	if err != nil {
 		return err
 	}
-	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend), from: from}
+	s.layers, s.from = store.LayersOf(decl, backend), from
 	s.layers.MaxRecord = w.cfg.MaxRecord
+	s.shared = share(c.Store, t.id.Partition, s.layers)
+	w.cfg.Stores.add(s.shared, w.cfg.Partitions[c.Topic])
 	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
 	w.readers[c.TopicPartition] = t
 	if !s.restoring.Done() {
 		w.cfg.Logger.Info("restoring", "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
+		w.progress(t, s)
 		w.port.Fetch(c.TopicPartition, from)
 	}
 	return nil
@@ -67,7 +70,7 @@ func (w *Worker) openDamaged(dir, name string, c Changelog, cause error) (store.
 	if err != nil {
 		return nil, 0, errors.Join(cause, err)
 	}
-	w.cfg.Logger.Warn("store is damaged: rebuilding it from its changelog", "store", c.Store, "set aside", aside, "error", cause)
+	w.warnDamaged(c.Store, aside, cause)
 	backend, err := w.cfg.Opener.Open(dir, name)
 	return backend, c.Start, err
 }
@@ -78,28 +81,4 @@ func (w *Worker) openFresh(dir, name string, c Changelog) (store.Backend, int64,
 	}
 	backend, err := w.cfg.Opener.Open(dir, name)
 	return backend, c.Start, err
-}
-
-// restored starts the task if all of its stores are restored.
-func (w *Worker) restored(t *task) error {
-	for _, s := range t.stores {
-		if r := s.restoring; r != nil && r.Done() {
-			s.restoring = nil
-			w.port.StopFetch(s.changelog)
-			w.report(t, s, r)
-		}
-	}
-	for _, s := range t.stores {
-		if s.restoring != nil {
-			return nil
-		}
-	}
-	return w.begin(t)
-}
-
-func (w *Worker) report(t *task, s *openStore, r *changelog.Restorer) {
-	if w.cfg.Restored != nil {
-		w.cfg.Restored(Restored{Task: t.id, Store: s.layers.Name(), From: s.from, To: r.Position(), Records: r.Restored()})
-	}
-	w.cfg.Logger.Info("restored", "task", t.id.String(), "store", s.layers.Name(), "from", s.from, "to", r.Position(), "records", r.Restored())
 }

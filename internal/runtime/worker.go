@@ -28,12 +28,18 @@ type Worker struct {
 
 	recycle func([]processor.Raw) // nil: the port has no use for record slices
 
-	mu      sync.Mutex
-	flushed []flushed // finished in the background, not yet settled
+	jobs int // of restores, under way
+	turn int // whose is next
+
+	mu    sync.Mutex
+	ended []ended // in the background, not yet settled
 }
 
 // NewWorker returns a worker that has no tasks yet.
 func NewWorker(cfg Config, port Port) *Worker {
+	if cfg.Restores == nil {
+		cfg.Restores = NewRestores(DefaultRestoreBytes)
+	}
 	w := &Worker{cfg: cfg, port: port, readers: map[processor.TopicPartition]*task{}, now: cfg.Now(), last: cfg.Now()}
 	if r, ok := port.(Recycler); ok {
 		w.recycle = r.Recycle
@@ -68,8 +74,10 @@ func (w *Worker) Turn(wait time.Duration) {
 
 	w.deliver(events) // before anything that starts a partition anew: these batches belong to the reading before
 	w.settle(events.Commit)
-	w.settleFlushes()
+	w.settleJobs()
 	w.lease(events)
+	w.restore()
+	w.settleJobs() // in a deterministic world they have ended already
 	w.step()
 	if w.due() {
 		w.commit()
@@ -122,7 +130,7 @@ func (w *Worker) full() bool {
 func (w *Worker) Wait() time.Duration {
 	wait := longestWait
 	until := func(at time.Time) { wait = min(wait, max(0, at.Sub(w.now))) }
-	if w.due() {
+	if w.due() || w.mayRestore() {
 		return 0
 	}
 	for _, t := range w.tasks {
@@ -173,7 +181,7 @@ func (w *Worker) stop() {
 // another worker in this process can open them.
 func (w *Worker) Crash() {
 	for _, t := range w.tasks {
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
 	}
 	w.tasks, w.stopping = nil, true
 }
