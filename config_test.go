@@ -25,13 +25,13 @@ func copying(t *testing.T) *topology.Topology {
 
 func TestConfigNamesEveryMistake(t *testing.T) {
 	_, err := New(copying(t), Config{
-		ApplicationID: "no spaces", Guarantee: 7, OffsetReset: 7, Workers: -1, CommitInterval: time.Nanosecond,
+		ApplicationID: "no spaces", Guarantee: 7, OffsetReset: 7, LostInput: 7, LostState: 7, MaxPollInterval: -1, Workers: -1, CommitInterval: time.Nanosecond,
 		StagedBytes: -1, Compression: "paper", Errors: processor.ErrorPolicy{Decode: processor.SendDeadLetter},
 	})
 	if !errors.Is(err, ErrConfig) {
 		t.Fatalf("got %v", err)
 	}
-	for _, part := range []string{"no spaces", "Brokers", "Guarantee 7", "OffsetReset 7", "Workers is -1", "CommitInterval is 1ns", "StagedBytes", "paper", "dead-letter topic"} {
+	for _, part := range []string{"no spaces", "Brokers", "Guarantee 7", "OffsetReset 7", "LostInput 7", "LostState 7", "MaxPollInterval is -1ns", "Workers is -1", "CommitInterval is 1ns", "StagedBytes", "paper", "dead-letter topic"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not named in:\n%v", part, err)
 		}

@@ -189,12 +189,12 @@ func settled(t *testing.T, brokers []string, topic string) []brokertest.Record {
 // topicConfig returns the settings of a topic.
 func topicConfig(t *testing.T, topic string) map[string]string {
 	t.Helper()
-	entries, err := admin(t).DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
-	if err != nil {
-		t.Fatal(err)
+	found, err := admin(t).DescribeConfigs([]*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}, sarama.DescribeConfigsOptions{})
+	if err != nil || len(found) != 1 || found[0].ErrorCode != sarama.ErrNoError {
+		t.Fatalf("settings of %s: %+v, %v", topic, found, err)
 	}
 	settings := map[string]string{}
-	for _, e := range entries {
+	for _, e := range found[0].Configs {
 		settings[e.Name] = e.Value
 	}
 	return settings

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +104,40 @@ func TestFieldReport7ProcessorStalls(t *testing.T) {
 	app.drain()
 	app.stop()
 	exactlyCounted(t, out, map[string]int64{"k0": 60, "k1": 10, "k2": 10, "k3": 10, "k4": 10})
+}
+
+// A commit is held up for longer than a transaction may last: the broker aborts it, the commit is refused, and its records
+// are processed again, once.
+func TestFieldReport7TransactionTimesOut(t *testing.T) {
+	t.Parallel()
+	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
+	cfg := config(t)
+	cfg.TransactionTimeout = time.Second
+	var armed, aborted atomic.Bool
+	w := &wire{request: func(key int16, _ []byte) fate {
+		for key == keyEndTxn && armed.Load() && !aborted.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return pass
+	}}
+	cfg.Configure = w.configure
+	app := start(t, counting(t, in, out), cfg)
+	brokertest.Produce(t, cfg.Brokers, in, numbered(10, 2)...)
+	app.drain()
+	_, before := logRange(t, out, 0)
+	armed.Store(true)
+	brokertest.Produce(t, cfg.Brokers, in, numbered(10, 2)...)
+	app.eventually(func() (bool, string) {
+		_, end := logRange(t, out, 0)
+		stable := brokertest.LastStableOffset(t, cfg.Brokers, out, 0)
+		return end > before && stable == end, fmt.Sprintf("the log is stable up to %d of %d", stable, end)
+	})
+	aborted.Store(true)
+	app.drain()
+	exactlyCounted(t, out, map[string]int64{"k0": 10, "k1": 10})
+	if n := app.log.count("transaction is lost"); n == 0 {
+		t.Error("no transaction was lost")
+	}
 }
 
 // So it is with the function of a global table.

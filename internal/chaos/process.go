@@ -85,7 +85,8 @@ func (a assignment) config(out *teller) millrace.Config {
 		ApplicationID: a.Application.ID, Brokers: []string{a.Broker}, StateDir: a.StateDir, Workers: a.Workers,
 		SessionTimeout: sessionTimeout, TransactionTimeout: transactionTimeout, ShutdownTimeout: shutdownTimeout,
 		CommitInterval: 50 * time.Millisecond, FlushInterval: 300 * time.Millisecond, StagedBytes: 64 << 10, FlushBytes: 256 << 10,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		PurgeInterval: -1, // what went through the repartition topic is read back
+		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if a.AtLeastOnce {
 		c.Guarantee = millrace.AtLeastOnce

@@ -12,6 +12,9 @@ import (
 // tries again until every lease is granted or has ended.
 func (g *group) find(leases []*lease) {
 	ctx := g.cluster.ctx
+	for _, l := range leases {
+		g.doubts.clear(l.task.ID)
+	}
 	began := time.Now()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		if leases = g.stillLooking(leases); len(leases) == 0 {
@@ -110,7 +113,7 @@ func (g *group) doubt(positions map[processor.TopicPartition]committed) {
 // hopeless returns the error to give up with, nil if it is worth another try.
 func (g *group) hopeless(t *TaskInfo, err error, since time.Duration) error {
 	if forgotten := (*OffsetForgottenError)(nil); errors.As(err, &forgotten) {
-		if since < g.cluster.cfg.LossAfter {
+		if !g.doubts.last(t.ID, g.cluster.cfg.LossAfter) {
 			return nil
 		}
 		return forgotten

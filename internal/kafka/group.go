@@ -31,6 +31,7 @@ type group struct {
 	members sarama.ConsumerGroup
 	leaving atomic.Bool
 	outside trouble // no membership
+	doubts  doubts
 
 	mu         sync.Mutex
 	leases     map[processor.TaskID]*lease

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/millrace-streams/millrace/internal/runtime"
@@ -57,14 +58,13 @@ func (g *group) settle(t *TaskInfo, on ground, since time.Duration) (ok bool, er
 		return false, nil
 	}
 	v := g.examine(t, on)
-	err = errors.Join(v.refused...)
-	switch {
-	case err == nil && len(v.starts) == 0:
-		return true, nil
-	case since < g.cluster.cfg.LossAfter && len(v.refused)+len(v.passed) > 0:
-		return false, nil // a coordinator or a leader in transition may say such things
-	case err != nil:
-		return false, err
+	if len(v.refused)+len(v.passed) == 0 {
+		g.doubts.clear(t.ID)
+	} else if !g.doubts.last(t.ID, g.cluster.cfg.LossAfter) {
+		return false, nil
+	}
+	if err := errors.Join(v.refused...); err != nil || len(v.starts) == 0 {
+		return err == nil, err
 	}
 	if err := g.commitStarts(v.starts); err != nil {
 		g.cluster.cfg.Logger.Debug("positions where reading begins cannot be committed yet", "task", t.ID.String(), "error", err)
@@ -73,6 +73,7 @@ func (g *group) settle(t *TaskInfo, on ground, since time.Duration) (ok bool, er
 	for _, p := range v.starts {
 		on.positions[p.TopicPartition] = committed{offset: p.Offset, metadata: p.Metadata}
 	}
+	g.doubts.clear(t.ID)
 	for _, loss := range v.passed {
 		g.cluster.cfg.Logger.Warn("going on after a loss, as configured", "task", t.ID.String(), "loss", loss)
 		if g.cluster.cfg.Lost != nil {
@@ -80,6 +81,33 @@ func (g *group) settle(t *TaskInfo, on ground, since time.Duration) (ok bool, er
 		}
 	}
 	return true, nil
+}
+
+// doubts are since when tasks look as if something of theirs were lost. A coordinator or a leader in transition may say such
+// things; what is lost stays lost.
+type doubts struct {
+	mu    sync.Mutex
+	since map[processor.TaskID]time.Time
+}
+
+// last reports whether the doubt about a task, which begins now if there was none, has lasted for so long.
+func (d *doubts) last(id processor.TaskID, long time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.since == nil {
+		d.since = map[processor.TaskID]time.Time{}
+	}
+	if d.since[id].IsZero() {
+		d.since[id] = time.Now()
+	}
+	return time.Since(d.since[id]) >= long
+}
+
+// clear ends a doubt.
+func (d *doubts) clear(id processor.TaskID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.since, id)
 }
 
 // view is what was found about a task.
