@@ -13,6 +13,8 @@ import (
 type lossy struct {
 	victim
 	rule wire.Rule
+	kill bool          // the process is killed a little later,
+	in   time.Duration // when it believes what it believes then
 }
 
 // lossyKeys are the requests whose messages are lost, some more often than others.
@@ -36,10 +38,19 @@ func drawLossy(r *rand.Rand) fault {
 			f.rule.Delay += transactionTimeout
 		}
 	}
+	if f.kill = r.IntN(5) == 0; f.kill {
+		f.in = between(r, 0, 200*time.Millisecond)
+	}
 	return f
 }
 
-func (f lossy) kind() string { return wire.Names[f.rule.Key] + ": " + f.rule.Action.String() }
+func (f lossy) kind() string {
+	text := wire.Names[f.rule.Key] + ": " + f.rule.Action.String()
+	if f.kill {
+		text += ", then kill -9"
+	}
+	return text
+}
 
 func (f lossy) String() string {
 	text := f.kind()
@@ -48,6 +59,9 @@ func (f lossy) String() string {
 	}
 	if f.rule.Times > 1 {
 		text += fmt.Sprintf(", %d times", f.rule.Times)
+	}
+	if f.kill {
+		text += fmt.Sprintf(" in %v", f.in)
 	}
 	return text
 }
@@ -60,11 +74,16 @@ func (f lossy) strike(ctx context.Context, e *experiment) bool {
 	s.proxy.Arm(&rule)
 	select {
 	case <-rule.Applied:
-		return true
 	case <-time.After(metWithin):
+		return false
 	case <-ctx.Done():
+		return false
 	}
-	return false
+	if l := s.current(); f.kill && l != nil {
+		wait(ctx, f.in)
+		l.kill()
+	}
+	return true
 }
 
 // split is a network that passes nothing on for a while; no connection ends.
