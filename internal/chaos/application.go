@@ -14,8 +14,10 @@ import (
 const (
 	joinWithin = 100 * time.Millisecond
 	joinGrace  = 5 * time.Minute
-	roundSpan  = joinGrace / 2
-	roundEvery = 2 * (joinGrace + 2*joinWithin)
+
+	joinRetention = joinGrace + 2*joinWithin // of the stores
+	roundSpan     = joinGrace / 2
+	roundEvery    = 2 * joinRetention
 )
 
 // How many partitions the topics have.

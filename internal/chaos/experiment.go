@@ -81,7 +81,7 @@ func (e *experiment) run(ctx context.Context) error {
 	}
 	err := e.rounds(ctx)
 	if stopped := e.retireAll(ctx); err == nil && stopped {
-		err = e.compare(ctx, "after the end")
+		err = errors.Join(e.compare(ctx, "after the end"), e.compareFiles(ctx))
 	}
 	end()
 	supervisors.Wait()
@@ -240,6 +240,25 @@ func (e *experiment) compare(ctx context.Context, when string) error {
 		return errFailed
 	}
 	e.tell("%s: all is right", when)
+	return nil
+}
+
+// compareFiles checks what the processes have left on their disks.
+func (e *experiment) compareFiles(ctx context.Context) error {
+	n, wrong, err := checkFiles(ctx, e.kafka, e.app, e.slots)
+	if err != nil {
+		return err
+	}
+	for i, w := range wrong {
+		if i >= shown {
+			break
+		}
+		e.story.fail("%s: %s", e.name, w)
+	}
+	if len(wrong) > 0 {
+		return errFailed
+	}
+	e.tell("%d stores' files are right", n)
 	return nil
 }
 
