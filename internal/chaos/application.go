@@ -13,7 +13,7 @@ import (
 // inputs cannot matter; the next round begins later than what the stores retain, so that they expire.
 const (
 	joinWithin = 100 * time.Millisecond
-	joinGrace  = 5 * time.Minute
+	joinGrace  = 30 * time.Minute
 
 	joinRetention = joinGrace + 2*joinWithin // of the stores
 	roundSpan     = joinGrace / 2

@@ -179,7 +179,9 @@ func (s *slot) start() (*life, error) {
 	if meddle != nil {
 		meddle()
 	}
-	l, err := spawn(s.assign, filepath.Join(s.folder, fmt.Sprintf("log-%d.txt", number)))
+	assign := s.assign
+	assign.Workers = 1 + number%mostWorkers
+	l, err := spawn(assign, filepath.Join(s.folder, fmt.Sprintf("log-%d.txt", number)))
 	s.change(func() { s.running, s.begins = l, false })
 	if err != nil {
 		return nil, err
@@ -209,6 +211,9 @@ func (s *slot) ended(l *life, e end) {
 }
 
 const restartPause = 200 * time.Millisecond
+
+// mostWorkers is how many workers a process has at most: each life has another number.
+const mostWorkers = 3
 
 // spawn starts a process.
 func spawn(a assignment, log string) (*life, error) {
