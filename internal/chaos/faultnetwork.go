@@ -13,9 +13,15 @@ import (
 type lossy struct {
 	victim
 	rule wire.Rule
-	kill bool          // the process is killed a little later,
-	in   time.Duration // when it believes what it believes then
+	then string        // what happens to the process a little later, when it believes what it does then
+	in   time.Duration // how much later
 }
+
+// What can happen to a process that has lost a message.
+const (
+	thenKill   = "kill -9"
+	thenFreeze = "SIGSTOP for longer than the timeouts"
+)
 
 // lossyKeys are the requests whose messages are lost, some more often than others.
 var lossyKeys = []int16{
@@ -38,16 +44,16 @@ func drawLossy(r *rand.Rand) fault {
 			f.rule.Delay += transactionTimeout
 		}
 	}
-	if f.kill = r.IntN(5) == 0; f.kill {
-		f.in = between(r, 0, 200*time.Millisecond)
+	if r.IntN(4) == 0 {
+		f.then, f.in = []string{thenKill, thenKill, thenFreeze}[r.IntN(3)], between(r, 0, 200*time.Millisecond)
 	}
 	return f
 }
 
 func (f lossy) kind() string {
 	text := wire.Names[f.rule.Key] + ": " + f.rule.Action.String()
-	if f.kill {
-		text += ", then kill -9"
+	if f.then != "" {
+		text += ", then " + f.then
 	}
 	return text
 }
@@ -60,8 +66,8 @@ func (f lossy) String() string {
 	if f.rule.Times > 1 {
 		text += fmt.Sprintf(", %d times", f.rule.Times)
 	}
-	if f.kill {
-		text += fmt.Sprintf(" in %v", f.in)
+	if f.then != "" {
+		text += fmt.Sprintf(", in %v", f.in)
 	}
 	return text
 }
@@ -79,11 +85,19 @@ func (f lossy) strike(ctx context.Context, e *experiment) bool {
 	case <-ctx.Done():
 		return false
 	}
-	if l := s.current(); f.kill && l != nil {
+	if l := s.current(); f.then != "" && l != nil {
 		wait(ctx, f.in)
-		l.kill()
+		f.follow(ctx, l)
 	}
 	return true
+}
+
+func (f lossy) follow(ctx context.Context, l *life) {
+	if f.then == thenKill {
+		l.kill()
+		return
+	}
+	l.freeze(ctx, max(sessionTimeout, transactionTimeout)+time.Second)
 }
 
 // split is a network that passes nothing on for a while; no connection ends.

@@ -322,6 +322,17 @@ func (l *life) kill() {
 	<-l.over
 }
 
+// freeze makes the process stand still for a while, and returns when that is over.
+func (l *life) freeze(ctx context.Context, d time.Duration) {
+	l.signal(syscall.SIGSTOP)
+	select {
+	case <-time.After(d):
+	case <-l.over:
+	case <-ctx.Done():
+	}
+	l.signal(syscall.SIGCONT)
+}
+
 var errHangs = errors.New("does not end")
 
 // stop ends the process in order.
