@@ -13,9 +13,11 @@ import (
 // inputs cannot matter; the next round begins later than what the stores retain, so that they expire.
 const (
 	joinWithin = 100 * time.Millisecond
-	joinGrace  = 5 * time.Minute
-	roundSpan  = joinGrace / 2
-	roundEvery = 2 * (joinGrace + 2*joinWithin)
+	joinGrace  = 30 * time.Minute
+
+	joinRetention = joinGrace + 2*joinWithin // of the stores
+	roundSpan     = joinGrace / 2
+	roundEvery    = 2 * joinRetention
 )
 
 // How many partitions the topics have.

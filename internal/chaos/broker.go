@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -131,28 +132,31 @@ func (b *broker) close(ctx context.Context) error {
 	return err
 }
 
-// freePorts returns n free ports in a row.
+// Ports below those that the system gives to connections: while the broker is down, nobody else gets them.
+const lowestPort, highestPort = 20_000, 32_000
+
+// freePorts returns n free ports in a row, from the first one up, or from anywhere if that is 0.
 func freePorts(ctx context.Context, first, n int) (ports []int, err error) {
 	err = eventually(ctx, 10*time.Second, func() (err error) { // a broker that has just ended may still have them
-		ports, err = portsFrom(first, n)
+		from := first
+		if from == 0 {
+			from = lowestPort + rand.IntN(highestPort-lowestPort-n)
+		}
+		ports, err = portsFrom(from, n)
 		return err
 	})
 	return ports, err
 }
 
-// portsFrom tries a row of ports. 0 begins anywhere.
+// portsFrom returns a row of ports if all of them are free.
 func portsFrom(first, n int) (ports []int, err error) {
-	for i := range n {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first))
+	for port := first; port < first+n; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return nil, err
 		}
 		defer l.Close()
-		if i == 0 {
-			first = l.Addr().(*net.TCPAddr).Port
-		}
-		ports = append(ports, first)
-		first++
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

@@ -30,6 +30,7 @@ func (e end) String() string {
 // millrace says so. Each is counted.
 var documented = map[string]string{
 	"no broker has answered within": "no broker within 30 s of the start",
+	"no broker has done it within":  "no broker within 30 s of the start",
 	"are not ready":                 "no broker within 30 s of the start",
 }
 

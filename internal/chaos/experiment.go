@@ -53,7 +53,8 @@ func newExperiment(o options, number int, b *broker, k *kafka, s *story, folder 
 	e := &experiment{options: o, name: name, app: app, broker: b, kafka: k, story: s}
 	e.writer = newWriter(o.seed+uint64(number), time.Now().Truncate(time.Hour))
 	for i := range mostProcesses {
-		assign := assignment{Application: app, Memory: name == backendMemory, AtLeastOnce: o.atLeastOnce, Workers: 2}
+		memory := name == backendMemory || name == backendMixed && i%2 == 1
+		assign := assignment{Application: app, Memory: memory, AtLeastOnce: o.atLeastOnce}
 		e.slots = append(e.slots, newSlot(fmt.Sprintf("%s %d", name, i), filepath.Join(folder, fmt.Sprintf("%s-%d", name, i)),
 			b.proxies[number*mostProcesses+i], assign, s))
 	}
@@ -81,7 +82,7 @@ func (e *experiment) run(ctx context.Context) error {
 	}
 	err := e.rounds(ctx)
 	if stopped := e.retireAll(ctx); err == nil && stopped {
-		err = e.compare(ctx, "after the end")
+		err = errors.Join(e.compare(ctx, "after the end"), e.compareFiles(ctx))
 	}
 	end()
 	supervisors.Wait()
@@ -116,7 +117,7 @@ func (e *experiment) rounds(ctx context.Context) error {
 			return err
 		}
 		e.tell("round %d", round)
-		if err := e.round(ctx, plan(r, e.options.faultsPerRound, e.options, e.name == backendBolt)); err != nil {
+		if err := e.round(ctx, plan(r, e.options.faultsPerRound, e.options, e.name != backendMemory)); err != nil {
 			return err
 		}
 		if err := e.compare(ctx, fmt.Sprintf("round %d", round)); err != nil {
@@ -243,6 +244,25 @@ func (e *experiment) compare(ctx context.Context, when string) error {
 	return nil
 }
 
+// compareFiles checks what the processes have left on their disks.
+func (e *experiment) compareFiles(ctx context.Context) error {
+	n, wrong, err := checkFiles(ctx, e.kafka, e.app, e.slots)
+	if err != nil {
+		return err
+	}
+	for i, w := range wrong {
+		if i >= shown {
+			break
+		}
+		e.story.fail("%s: %s", e.name, w)
+	}
+	if len(wrong) > 0 {
+		return errFailed
+	}
+	e.tell("%d stores' files are right", n)
+	return nil
+}
+
 // moved wants every partition of the input to have gone on.
 func (e *experiment) moved(ctx context.Context, before map[place]int64) error {
 	after, err := e.kafka.settledPositions(ctx, e.app.ID, e.app.consumed())
@@ -319,7 +339,7 @@ func (e *experiment) remove(ctx context.Context, v victim) *slot {
 // feed writes input until ctx ends.
 func (e *experiment) feed(ctx context.Context) {
 	var p sarama.SyncProducer
-	for wait(ctx, feedEvery) && !e.writer.full() {
+	for wait(ctx, feedEvery) && !e.writer.over() {
 		err := e.feedBatch(&p)
 		if err != nil { // what of the batch was written, the check finds out
 			e.tell("writing the input failed: %v", err)
@@ -343,5 +363,5 @@ func (e *experiment) feedBatch(p *sarama.SyncProducer) (err error) {
 		}
 	}
 	e.fed++
-	return (*p).SendMessages(messages(e.writer.next(e.app)))
+	return (*p).SendMessages(messages(e.writer.batch(e.app)))
 }

@@ -13,7 +13,15 @@ import (
 type lossy struct {
 	victim
 	rule wire.Rule
+	then string        // what happens to the process a little later, when it believes what it does then
+	in   time.Duration // how much later
 }
+
+// What can happen to a process that has lost a message.
+const (
+	thenKill   = "kill -9"
+	thenFreeze = "SIGSTOP for longer than the timeouts"
+)
 
 // lossyKeys are the requests whose messages are lost, some more often than others.
 var lossyKeys = []int16{
@@ -36,10 +44,19 @@ func drawLossy(r *rand.Rand) fault {
 			f.rule.Delay += transactionTimeout
 		}
 	}
+	if r.IntN(4) == 0 {
+		f.then, f.in = []string{thenKill, thenKill, thenFreeze}[r.IntN(3)], between(r, 0, 200*time.Millisecond)
+	}
 	return f
 }
 
-func (f lossy) kind() string { return wire.Names[f.rule.Key] + ": " + f.rule.Action.String() }
+func (f lossy) kind() string {
+	text := wire.Names[f.rule.Key] + ": " + f.rule.Action.String()
+	if f.then != "" {
+		text += ", then " + f.then
+	}
+	return text
+}
 
 func (f lossy) String() string {
 	text := f.kind()
@@ -48,6 +65,9 @@ func (f lossy) String() string {
 	}
 	if f.rule.Times > 1 {
 		text += fmt.Sprintf(", %d times", f.rule.Times)
+	}
+	if f.then != "" {
+		text += fmt.Sprintf(", in %v", f.in)
 	}
 	return text
 }
@@ -60,11 +80,24 @@ func (f lossy) strike(ctx context.Context, e *experiment) bool {
 	s.proxy.Arm(&rule)
 	select {
 	case <-rule.Applied:
-		return true
 	case <-time.After(metWithin):
+		return false
 	case <-ctx.Done():
+		return false
 	}
-	return false
+	if l := s.current(); f.then != "" && l != nil {
+		wait(ctx, f.in)
+		f.follow(ctx, l)
+	}
+	return true
+}
+
+func (f lossy) follow(ctx context.Context, l *life) {
+	if f.then == thenKill {
+		l.kill()
+		return
+	}
+	l.freeze(ctx, max(sessionTimeout, transactionTimeout)+time.Second)
 }
 
 // split is a network that passes nothing on for a while; no connection ends.

@@ -110,11 +110,8 @@ func (f caught) stop(ctx context.Context, s *slot, l *life) {
 		l.kill()
 		return
 	}
-	l.signal(syscall.SIGSTOP)
-	go func() {
-		wait(ctx, f.freeze)
-		l.signal(syscall.SIGCONT)
-	}()
+	l.signal(syscall.SIGSTOP) // at once; the message goes on meanwhile
+	go l.freeze(ctx, f.freeze)
 }
 
 // frozen is a SIGSTOP and, after a time, a SIGCONT.
@@ -146,13 +143,7 @@ func (f frozen) strike(ctx context.Context, e *experiment) bool {
 		return false
 	}
 	e.tell("%s: %s", s, f)
-	l.signal(syscall.SIGSTOP)
-	select {
-	case <-time.After(f.time):
-	case <-l.over:
-	case <-ctx.Done():
-	}
-	l.signal(syscall.SIGCONT)
+	l.freeze(ctx, f.time)
 	return true
 }
 

@@ -24,6 +24,8 @@ const (
 	joinKeys     = 24 // over all partitions
 	users        = 200
 	usersMissing = 20 // are named and not in the table
+	burstOnceIn  = 60 // batches
+	burst        = 40
 	tickTime     = 10 * time.Millisecond
 	longestRound = int(roundSpan / tickTime) // in ticks
 )
@@ -51,6 +53,17 @@ func (w *writer) table(a application) []fed {
 
 func userName(i int) string { return fmt.Sprintf("u%d", i) }
 
+// batch returns the records to write at once: now and then very many.
+func (w *writer) batch(a application) []fed {
+	all := w.next(a)
+	if w.rng.IntN(burstOnceIn) == 0 {
+		for range burst {
+			all = append(all, w.next(a)...)
+		}
+	}
+	return all
+}
+
 // next returns the records of the next moments, at least one for each partition of each input.
 func (w *writer) next(a application) []fed {
 	var all []fed
@@ -68,8 +81,9 @@ func (w *writer) next(a application) []fed {
 	return all
 }
 
-// full reports whether the round's event times must not go further.
-func (w *writer) full() bool { return w.ticks > longestRound*9/10 }
+// full reports whether the round has to come to its end, over whether its event times must not go further.
+func (w *writer) full() bool { return w.ticks > longestRound*8/10 }
+func (w *writer) over() bool { return w.ticks > longestRound }
 
 // nextRound moves event time beyond what the join's stores retain.
 func (w *writer) nextRound() { w.round, w.ticks = w.round+1, 0 }

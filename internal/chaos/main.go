@@ -17,6 +17,7 @@ import (
 const (
 	backendBolt   = "bolt"
 	backendMemory = "memory"
+	backendMixed  = "mixed" // every other process has the other one
 )
 
 // options are the command's flags.
@@ -63,11 +64,11 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.faultsPerRound, "round", 50, "faults before everything is healed and checked")
 	f.DurationVar(&o.limit, "for", 0, "end after the round in which so much `time` is over; 0 is without limit")
 	f.DurationVar(&o.mean, "mean", 800*time.Millisecond, "mean `time` between two faults")
-	f.Func("backend", "where the state lives: `bolt`, memory, or bolt,memory (the default), which are two applications on one broker", func(text string) error {
+	f.Func("backend", "where the state lives: `bolt`, memory, mixed (every other process has the other one), or several of\nthese, for as many applications on one broker; bolt,memory unless set", func(text string) error {
 		o.backends = strings.Split(text, ",")
 		for _, b := range o.backends {
-			if b != backendBolt && b != backendMemory {
-				return fmt.Errorf("want bolt or memory, not %q", b)
+			if b != backendBolt && b != backendMemory && b != backendMixed {
+				return fmt.Errorf("want bolt, memory or mixed, not %q", b)
 			}
 		}
 		return nil

@@ -179,7 +179,9 @@ func (s *slot) start() (*life, error) {
 	if meddle != nil {
 		meddle()
 	}
-	l, err := spawn(s.assign, filepath.Join(s.folder, fmt.Sprintf("log-%d.txt", number)))
+	assign := s.assign
+	assign.Workers = 1 + number%mostWorkers
+	l, err := spawn(assign, filepath.Join(s.folder, fmt.Sprintf("log-%d.txt", number)))
 	s.change(func() { s.running, s.begins = l, false })
 	if err != nil {
 		return nil, err
@@ -209,6 +211,9 @@ func (s *slot) ended(l *life, e end) {
 }
 
 const restartPause = 200 * time.Millisecond
+
+// mostWorkers is how many workers a process has at most: each life has another number.
+const mostWorkers = 3
 
 // spawn starts a process.
 func spawn(a assignment, log string) (*life, error) {
@@ -315,6 +320,17 @@ func (l *life) kill() {
 	l.dooms(causeKilled)
 	l.signal(syscall.SIGKILL)
 	<-l.over
+}
+
+// freeze makes the process stand still for a while, and returns when that is over.
+func (l *life) freeze(ctx context.Context, d time.Duration) {
+	l.signal(syscall.SIGSTOP)
+	select {
+	case <-time.After(d):
+	case <-l.over:
+	case <-ctx.Done():
+	}
+	l.signal(syscall.SIGCONT)
 }
 
 var errHangs = errors.New("does not end")

@@ -15,9 +15,10 @@ import (
 // while it starts.
 const startWait = 30 * time.Second
 
-// answered makes a call again until a broker has answered it, as when brokers are restarted while an application starts.
+// answered makes a call again until a broker has answered it for good, as when brokers are restarted while an application
+// starts.
 func (c *Cluster) answered(ctx context.Context, call func() error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("no broker has answered within %v", startWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("no broker has done it within %v", startWait))
 	defer cancel()
 	if err := c.insist(ctx, call); err != nil {
 		return errors.Join(err, context.Cause(ctx))
@@ -39,6 +40,10 @@ func (c *Cluster) insist(ctx context.Context, call func() error) error {
 	}
 }
 
+// untilReady are refusals of brokers that are coming or going: the replicas of a new topic are counted among those that are
+// there.
+var untilReady = map[sarama.KError]bool{sarama.ErrNotController: true, sarama.ErrInvalidReplicationFactor: true}
+
 // worthAnotherTry reports whether an error may be gone later: nobody has answered, or somebody who cannot work yet.
 func worthAnotherTry(err error) bool {
 	var settings sarama.ConfigurationError
@@ -46,5 +51,5 @@ func worthAnotherTry(err error) bool {
 		return false
 	}
 	code, refused := refusal(err)
-	return !refused || code == sarama.ErrNotController || meaning[code] == eos.Retry || meaning[code] == eos.NoAnswer
+	return !refused || untilReady[code] || meaning[code] == eos.Retry || meaning[code] == eos.NoAnswer
 }

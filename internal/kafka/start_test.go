@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/millrace-streams/millrace/internal/brokertest"
 )
@@ -56,4 +59,18 @@ func TestStartWaitsForTheBroker(t *testing.T) {
 	step("create topics", func() error {
 		return c.CreateTopics(t.Context(), []NewTopic{{Name: brokertest.UniqueName(t, "new"), Partitions: 1}})
 	})
+}
+
+// While the only brokers stop, a new topic's replicas have nowhere to be. They are made when a broker is back.
+func TestTopicsAreCreatedOnceThereIsABroker(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []*kerr.Error{kerr.InvalidReplicationFactor, kerr.NotController} {
+		broker := fake(t)
+		c := open(t, options(broker.ListenAddrs(), "app", "p"))
+		fault := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: refusal, Count: 2})
+		defer fault.Remove()
+		if err := c.CreateTopics(t.Context(), []NewTopic{{Name: "new", Partitions: 1}}); err != nil {
+			t.Errorf("%s: %v", refusal.Message, err)
+		}
+	}
 }
