@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/millrace-streams/millrace/internal/runtime"
@@ -28,12 +29,15 @@ func (g *group) find(leases []*lease) {
 	}
 }
 
-// findOnce asks once, and returns the leases to try again. An error is one that no retry can help.
+// findOnce asks once about leases of the same role, and returns the leases to try again. An error is one that no retry can help.
 //
 // The committed positions come first. They are stable ones: as long as a transaction of the task's former owner is open
 // that holds its positions, the answer is an error. So what that owner has written to the changelogs is decided, and
 // complete, when their ends are asked for.
 func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, err error) {
+	if leases[0].role == runtime.Standby {
+		return g.findLogs(leases, nil, since)
+	}
 	var inputs []processor.TopicPartition
 	for _, l := range leases {
 		inputs = append(inputs, l.task.Inputs...)
@@ -45,7 +49,6 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 	}
 	g.doubt(positions)
 	var ready []*lease
-	var all []processor.TopicPartition
 	for _, l := range leases {
 		if err := unsettled(l.task, positions); err != nil {
 			later = append(later, l)
@@ -55,7 +58,16 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 			continue
 		}
 		ready = append(ready, l)
-		all = append(all, l.task.partitions()...)
+	}
+	more, err := g.findLogs(ready, positions, since)
+	return append(later, more...), err
+}
+
+// findLogs asks where the logs of leases begin and end, and grants those for which all is known.
+func (g *group) findLogs(leases []*lease, positions map[processor.TopicPartition]committed, since time.Duration) (later []*lease, err error) {
+	var all []processor.TopicPartition
+	for _, l := range leases {
+		all = append(all, l.task.partitions(l.role)...)
 	}
 	logs, failed := g.cluster.ranges(all)
 	for tp, err := range failed {
@@ -63,8 +75,8 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 			return nil, err
 		}
 	}
-	for _, l := range ready {
-		granted, ok, err := g.describe(l.task, positions, logs)
+	for _, l := range leases {
+		granted, ok, err := g.describe(l, positions, logs)
 		switch {
 		case err != nil:
 			return nil, err
@@ -128,10 +140,11 @@ func unsettled(t *TaskInfo, positions map[processor.TopicPartition]committed) er
 	return nil
 }
 
-// describe makes the lease of a task. ok is false when a log could not be asked.
-func (g *group) describe(t *TaskInfo, positions map[processor.TopicPartition]committed, logs map[processor.TopicPartition]Range) (l runtime.Lease, ok bool, err error) {
-	l.Task = t.ID
-	for _, tp := range t.Inputs {
+// describe makes the worker's view of a lease. ok is false when a log could not be asked.
+func (g *group) describe(of *lease, positions map[processor.TopicPartition]committed, logs map[processor.TopicPartition]Range) (l runtime.Lease, ok bool, err error) {
+	t := of.task
+	l.Task, l.Role = t.ID, of.role
+	for _, tp := range t.inputs(of.role) {
 		log, known := logs[tp]
 		if !known {
 			return l, false, nil
@@ -157,10 +170,17 @@ func (g *group) describe(t *TaskInfo, positions map[processor.TopicPartition]com
 	return l, true, nil
 }
 
-// partitions returns all that the task reads.
-func (t *TaskInfo) partitions() []processor.TopicPartition {
-	var all []processor.TopicPartition
-	all = append(all, t.Inputs...)
+// inputs returns what of the task's inputs is read in a role.
+func (t *TaskInfo) inputs(role runtime.Role) []processor.TopicPartition {
+	if role == runtime.Standby {
+		return nil
+	}
+	return t.Inputs
+}
+
+// partitions returns all that is read of the task in a role.
+func (t *TaskInfo) partitions(role runtime.Role) []processor.TopicPartition {
+	all := slices.Clone(t.inputs(role))
 	for _, c := range t.Changelogs {
 		all = append(all, c.TopicPartition)
 	}

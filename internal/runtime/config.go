@@ -33,6 +33,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Restored, if set, is told of each store that has been restored.
 	Restored func(Restored)
+	// Kept, if set, is told, from any goroutine, up to which changelog offset a store's data outlive the process; -1 if
+	// nothing of them does.
+	Kept func(task processor.TaskID, store string, offset int64)
 	// Dropped, if set, is told of every bad record that the policy let pass.
 	Dropped func(*processor.RecordError, processor.Action)
 }
@@ -49,6 +52,13 @@ type Restored struct {
 const (
 	roundRecords = 256
 	turnRounds   = 8
+)
+
+// Standbys are read in what a turn has left over, and in at least a small part of it.
+const (
+	followRecords     = 1024  // of all standbys in a turn, while tasks have work to do
+	followRecordsIdle = 16384 // otherwise
+	minStandbyFlush   = 1 << 20
 )
 
 // movedInterval is how long a position that only moved past control records may wait for its commit.

@@ -1,10 +1,14 @@
 package runtime
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/millrace-streams/millrace/processor"
+)
 
 // flushed is a flush that ended in the background.
 type flushed struct {
-	task  *task
+	id    processor.TaskID
 	store *openStore
 	err   error
 }
@@ -23,13 +27,21 @@ func (w *Worker) flush() {
 // flushDue: memory takes over every commit at once; a file only what is large, old, or about to be closed.
 func (w *Worker) flushDue(t *task, s *openStore) bool {
 	switch {
-	case !s.behind() || t.broken:
+	case !s.behind() || s.broken:
 		return false
 	case !w.cfg.Opener.Durable() || t.finishing:
 		return true
 	}
 	old := !s.since.IsZero() && w.now.Sub(s.since) >= w.cfg.FlushInterval
-	return old || s.layers.UnflushedBytes() >= w.cfg.FlushBytes
+	return old || s.layers.UnflushedBytes() >= w.flushBytes(t)
+}
+
+// flushBytes is how much of a store is held in memory.
+func (w *Worker) flushBytes(t *task) int {
+	if t.role == Standby {
+		return w.standbyBytes
+	}
+	return w.cfg.FlushBytes
 }
 
 // behind reports whether the backend does not hold all that is committed.
@@ -53,9 +65,12 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 	s.flushing = true
 	apply := func() {
 		err := s.layers.Backend().Apply(batch)
+		if err == nil && batch.Offset >= 0 {
+			w.keep(t.id, s.layers.Name(), batch.Offset)
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.flushed = append(w.flushed, flushed{t, s, err})
+		w.flushed = append(w.flushed, flushed{t.id, s, err})
 	}
 	if w.cfg.Opener.Durable() {
 		w.port.Background(apply)
@@ -80,8 +95,15 @@ func (w *Worker) settleFlushes() {
 			f.store.owed = 0
 		}
 		if f.err != nil {
-			f.task.broken = true
-			w.fail(fmt.Errorf("runtime: task %s: store %q cannot be written: %w", f.task.id, f.store.layers.Name(), f.err))
+			f.store.broken = true
+			w.fail(fmt.Errorf("runtime: task %s: store %q cannot be written: %w", f.id, f.store.layers.Name(), f.err))
 		}
+	}
+}
+
+// keep tells whom it concerns what of a store outlives the process.
+func (w *Worker) keep(id processor.TaskID, store string, offset int64) {
+	if w.cfg.Kept != nil && w.cfg.Opener.Durable() {
+		w.cfg.Kept(id, store, offset)
 	}
 }

@@ -13,18 +13,21 @@ import (
 	"github.com/millrace-streams/millrace/store"
 )
 
-// task is a task in this worker's hands: first it restores (work is nil), then it runs, then it finishes.
+// task is a task in this worker's hands: first it restores (work is nil), then it runs, then it finishes. As a standby it
+// restores for ever.
 type task struct {
 	id        processor.TaskID
+	role      Role
 	lease     Lease
 	stores    []*openStore
 	work      *processor.Task
 	positions map[processor.TopicPartition]processor.Position // committed
 	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
 	pending   []processor.Position                            // in the commit in flight
-	finishing bool                                            // no further step: commit, flush, close, release
+	finishing bool                                            // no further step: commit, release, flush, close
+	demoted   bool                                            // once it is released, it stays as a standby
 	lost      bool                                            // somebody else's already: close, do not release
-	broken    bool                                            // its disk failed: close without a flush
+	released  bool                                            // all that is left to do is local
 }
 
 // openStore is one store of a task with the changelog partition it mirrors.
@@ -32,10 +35,13 @@ type openStore struct {
 	changelog processor.TopicPartition
 	layers    *store.Layered
 	restoring *changelog.Restorer // nil once restored
+	reading   bool                // the changelog is being fetched
+	queue     []queued            // of a standby: fetched and not applied
 	from      int64               // where the restore began
 	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
 	since     time.Time           // age of the oldest unflushed commit, zero if there is none
 	flushing  bool
+	broken    bool // its disk failed: close without a flush
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
@@ -51,19 +57,22 @@ func (t *task) unflushed() int {
 // lease takes granted, revoked and lost tasks, and the call to stop.
 func (w *Worker) lease(events Events) {
 	for _, id := range events.Lost {
-		w.stopWaiting(id)
-		if t := w.task(id); t != nil && !t.lost {
+		_, waits := w.stopWaiting(id)
+		t := w.task(id)
+		switch {
+		case t == nil && waits:
+			w.port.Closed(id)
+		case t != nil && t.role == Active && !t.lost:
 			t.lost = true
 			w.drop(t)
 		}
 	}
 	w.waiting = append(w.waiting, events.Granted...)
+	for _, id := range events.Demoted {
+		w.demote(id)
+	}
 	for _, id := range events.Revoked {
-		if w.stopWaiting(id) { // its previous life is still closing, and it has done nothing yet
-			w.port.Release(id)
-		} else if t := w.task(id); t != nil {
-			w.finish(t)
-		}
+		w.revoke(id)
 	}
 	if events.Fatal != nil {
 		w.fail(events.Fatal)
@@ -71,13 +80,6 @@ func (w *Worker) lease(events Events) {
 		w.stop()
 	}
 	w.open()
-}
-
-// stopWaiting takes a granted task off the waiting list, and reports whether it was there.
-func (w *Worker) stopWaiting(id processor.TaskID) bool {
-	n := len(w.waiting)
-	w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
-	return len(w.waiting) < n
 }
 
 func (w *Worker) task(id processor.TaskID) *task {
@@ -89,28 +91,41 @@ func (w *Worker) task(id processor.TaskID) *task {
 	return nil
 }
 
-// open takes up the granted tasks whose previous life is over.
+// open takes up the granted tasks whose previous life is over, or goes over into the new one.
 func (w *Worker) open() {
+	waiting := w.waiting
+	w.waiting = nil
 	var later []Lease
-	for _, l := range w.waiting {
+	for _, l := range waiting {
+		t := w.task(l.Task)
 		switch {
-		case w.task(l.Task) != nil:
-			later = append(later, l)
-		case w.stopping:
-			w.port.Release(l.Task)
-		default:
-			if err := w.take(l); err != nil {
-				later = nil
+		case w.stopping && t == nil:
+			if l.Role == Active {
+				w.port.Release(l.Task)
+			}
+			w.port.Closed(l.Task)
+		case t == nil, !w.stopping && t.leavesStores(l):
+			if err := w.take(l, t); err != nil {
 				w.fail(err)
 			}
+		default:
+			later = append(later, l)
 		}
 	}
-	w.waiting = later
+	w.waiting = append(later, w.waiting...)
 }
 
-// take opens a task's stores and starts their restore.
-func (w *Worker) take(l Lease) error {
-	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]processor.Position{}, ends: map[processor.TopicPartition]int64{}}
+// take opens a task's stores, or has them from its previous life, and starts their restore.
+func (w *Worker) take(l Lease, previous *task) error {
+	t := &task{
+		id: l.Task, role: l.Role, lease: l,
+		positions: map[processor.TopicPartition]processor.Position{}, ends: map[processor.TopicPartition]int64{},
+	}
+	var inherited []*openStore
+	if previous != nil {
+		inherited = previous.stores
+		w.forget(previous)
+	}
 	for _, in := range l.Inputs {
 		t.positions[in.TopicPartition] = processor.Position{TopicPartition: in.TopicPartition, Offset: in.Offset, Metadata: in.Metadata}
 		t.ends[in.TopicPartition] = in.End
@@ -118,12 +133,23 @@ func (w *Worker) take(l Lease) error {
 	}
 	w.tasks = append(w.tasks, t)
 	slices.SortFunc(w.tasks, func(a, b *task) int { return compareIDs(a.id, b.id) })
-	for _, c := range l.Changelogs {
-		if err := w.openStore(t, c); err != nil {
+	for i, c := range l.Changelogs {
+		if err := w.openStore(t, c, inherited); err != nil {
+			t.stores = append(t.stores, unused(inherited, l.Changelogs[i+1:])...) // to be closed with the others
 			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 		}
 	}
 	return w.restored(t)
+}
+
+// unused returns the stores of the changelogs.
+func unused(stores []*openStore, changelogs []Changelog) (of []*openStore) {
+	for _, s := range stores {
+		if slices.ContainsFunc(changelogs, func(c Changelog) bool { return c.TopicPartition == s.changelog }) {
+			of = append(of, s)
+		}
+	}
+	return of
 }
 
 func compareIDs(a, b processor.TaskID) int {
@@ -133,26 +159,56 @@ func compareIDs(a, b processor.TaskID) int {
 	return int(a.Partition - b.Partition)
 }
 
-// openStore opens a store's backend and reads the part of the changelog that the backend does not hold.
-func (w *Worker) openStore(t *task, c Changelog) error {
+// openStore opens a store, unless it is among those inherited, and reads the part of the changelog that it does not hold.
+func (w *Worker) openStore(t *task, c Changelog, inherited []*openStore) error {
+	w.readers[c.TopicPartition] = t
+	if i := slices.IndexFunc(inherited, func(s *openStore) bool { return s.changelog == c.TopicPartition }); i >= 0 {
+		s := inherited[i]
+		t.stores = append(t.stores, s)
+		if s.fits(c) {
+			return w.catchUp(t, s, c, s.position())
+		}
+		w.cfg.Logger.Warn("store does not fit its changelog: rebuilding it", "task", t.id.String(), "store", c.Store, "held", s.position(), "start", c.Start, "end", c.End)
+		t.stores = t.stores[:len(t.stores)-1]
+		w.stopStore(s)
+		if err := s.layers.Close(); err != nil {
+			return err
+		}
+	}
 	decl, err := w.declaration(t.id, c.Store)
 	if err != nil {
 		return err
 	}
-	backend, from, err := w.openBackend(filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), store.LocalName(decl), c)
+	backend, from, err := w.openBackend(t.id, store.LocalName(decl), c)
 	if err != nil {
 		return err
 	}
-	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend), from: from}
+	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend)}
 	s.layers.MaxRecord = w.cfg.MaxRecord
-	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
-	w.readers[c.TopicPartition] = t
-	if !s.restoring.Done() {
-		w.cfg.Logger.Info("restoring", "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
+	return w.catchUp(t, s, c, from)
+}
+
+// catchUp reads a changelog from an offset to where it ends now, for a standby without an end.
+func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) error {
+	end, what := c.End, "restoring"
+	if t.role == Standby {
+		end, what = changelog.Forever, "standing by"
+	}
+	s.from = from
+	s.restoring = changelog.NewRestorer(s.layers, end, from)
+	if w.follower != nil {
+		w.follower.Followed(c.TopicPartition, from)
+	}
+	if s.restoring.Done() {
+		return nil
+	}
+	w.cfg.Logger.Info(what, "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
+	if !s.reading {
+		s.reading = true
 		w.port.Fetch(c.TopicPartition, from)
 	}
-	return nil
+	return w.applyQueue(t, s)
 }
 
 func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaration, error) {
@@ -165,10 +221,12 @@ func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaratio
 }
 
 // openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int64, error) {
+func (w *Worker) openBackend(id processor.TaskID, name string, c Changelog) (store.Backend, int64, error) {
+	dir := filepath.Join(w.cfg.StateDir, w.cfg.App, id.String())
 	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
 	backend, err := w.cfg.Opener.Open(dir, name)
 	if errors.Is(err, store.ErrCorrupt) {
+		w.keep(id, c.Store, -1)
 		return w.openDamaged(dir, name, c, err)
 	}
 	if err != nil {
@@ -182,6 +240,7 @@ func (w *Worker) openBackend(dir, name string, c Changelog) (store.Backend, int6
 		return backend, at, nil
 	}
 	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
+	w.keep(id, c.Store, -1)
 	if err := backend.Close(); err != nil {
 		return nil, 0, err
 	}
@@ -207,12 +266,15 @@ func (w *Worker) openFresh(dir, name string, c Changelog) (store.Backend, int64,
 	return backend, c.Start, err
 }
 
-// restored starts the task if all of its stores are restored.
+// restored starts the task if all of its stores are restored, unless it is only stood by for.
 func (w *Worker) restored(t *task) error {
+	if t.role == Standby || t.work != nil {
+		return nil
+	}
 	for _, s := range t.stores {
 		if r := s.restoring; r != nil && r.Done() {
 			s.restoring = nil
-			w.port.StopFetch(s.changelog)
+			w.stopStore(s)
 			w.report(t, s, r)
 		}
 	}
@@ -251,6 +313,9 @@ func (w *Worker) begin(t *task) error {
 		return err
 	}
 	t.work = work
+	if w.follower != nil {
+		w.follower.Working(t.id)
+	}
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}
@@ -292,39 +357,14 @@ func (w *Worker) stopReading(t *task) {
 		w.port.StopFetch(in.TopicPartition)
 	}
 	for _, s := range t.stores {
-		w.port.StopFetch(s.changelog)
+		w.stopStore(s)
 	}
 }
 
-// release closes and gives back the tasks that are finished: nothing to commit, no commit and no flush under way.
-func (w *Worker) release() {
-	for _, t := range slices.Clone(w.tasks) {
-		if !t.finishing || !w.settled(t) {
-			continue
-		}
-		t.closeWork(w.cfg.Logger)
-		t.closeStores(w.cfg.Logger)
-		w.forget(t)
-		if !t.lost {
-			w.port.Release(t.id)
-		}
-	}
-	w.open()
-}
-
-func (w *Worker) settled(t *task) bool {
-	if w.inFlight != nil && slices.Contains(w.inFlight.tasks, t) {
-		return false
-	}
-	if t.work != nil && (t.work.Dirty() || t.work.Moved()) && !t.lost {
-		return false
-	}
-	for _, s := range t.stores {
-		if s.flushing || s.behind() && !t.lost && !t.broken {
-			return false
-		}
-	}
-	return true
+// stopStore ends the reading of a store's changelog. What is fetched and not applied is read again, if ever.
+func (w *Worker) stopStore(s *openStore) {
+	w.port.StopFetch(s.changelog)
+	s.reading, s.queue = false, nil
 }
 
 func (w *Worker) forget(t *task) {

@@ -20,11 +20,15 @@ type Worker struct {
 	inFlight *commit
 	batch    processor.Commit // what inFlight makes durable; its memory is used again
 	last     time.Time        // when the newest commit was started
-	quiet    bool             // the latest poll brought no records
+	quiet    bool             // the latest poll brought no records for tasks that run
 	stopping bool
 	err      error // why the worker is stopping, if it is for a failure
 
-	recycle func([]processor.Raw) // nil: the port has no use for record slices
+	recycle  func([]processor.Raw) // nil: the port has no use for record slices
+	follower Follower              // nil: the port does not want to know
+	turn     int                   // which standby is the next to get on
+	// standbyBytes is how much of a standby's store is held in memory.
+	standbyBytes int
 
 	mu      sync.Mutex
 	flushed []flushed // finished in the background, not yet settled
@@ -36,6 +40,7 @@ func NewWorker(cfg Config, port Port) *Worker {
 	if r, ok := port.(Recycler); ok {
 		w.recycle = r.Recycle
 	}
+	w.follower, _ = port.(Follower)
 	return w
 }
 
@@ -70,6 +75,7 @@ func (w *Worker) Turn(wait time.Duration) {
 	if w.due() {
 		w.commit()
 	}
+	w.follow()
 	w.flush()
 	w.release()
 }
@@ -105,7 +111,7 @@ func (w *Worker) full() bool {
 		if t.work != nil {
 			staged += t.work.StagedBytes()
 		}
-		if t.unflushed() > 4*w.cfg.FlushBytes {
+		if t.role == Active && t.unflushed() > 4*w.cfg.FlushBytes {
 			return true
 		}
 	}
@@ -116,7 +122,7 @@ func (w *Worker) full() bool {
 func (w *Worker) Wait() time.Duration {
 	wait := longestWait
 	until := func(at time.Time) { wait = min(wait, max(0, at.Sub(w.now))) }
-	if w.due() {
+	if w.due() || w.behind() {
 		return 0
 	}
 	for _, t := range w.tasks {
