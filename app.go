@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -21,9 +20,12 @@ type App struct {
 	cfg  Config
 	once sync.Once
 
+	offsets *statedir.Offsets // of the stores on disk
+
 	mu      sync.Mutex
 	cluster *kafka.Cluster   // while it runs
 	placed  *topology.Layout // likewise
+	crew    *crew            // likewise
 }
 
 // ErrAlreadyRun is returned by a second Run.
@@ -58,7 +60,8 @@ func (a *App) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 
-	cluster, err := a.connect(ctx, dir.ProcessID)
+	a.offsets = dir.Offsets()
+	cluster, err := a.connect(ctx, dir)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -84,11 +87,11 @@ func unlessEnded(ctx context.Context, err error) error {
 // connectTimeout bounds the wait for a first broker to answer.
 const connectTimeout = 30 * time.Second
 
-func (a *App) connect(ctx context.Context, processID string) (*kafka.Cluster, error) {
+func (a *App) connect(ctx context.Context, dir *statedir.Dir) (*kafka.Cluster, error) {
 	a.cfg.Logger.Info("connecting", "app", a.cfg.ApplicationID, "brokers", a.cfg.Brokers)
 	bounded, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no broker has answered within %v", connectTimeout))
 	defer cancel()
-	cluster, err := kafka.Open(bounded, a.kafkaConfig(processID))
+	cluster, err := kafka.Open(bounded, a.kafkaConfig(dir))
 	if err != nil {
 		return nil, fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
 	}
@@ -115,20 +118,11 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	defer abandon()
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	ended := make(chan error, len(ports))
-	for _, port := range ports {
-		go func() {
-			err := errExited // what is left if a user's function ends the goroutine
-			defer func() {
-				if err != nil {
-					stop(err)
-				}
-				ended <- err
-			}()
-			err = a.runWorker(hard, a.workerConfig(layout, globals), port)
-		}()
-	}
-	err = collect(hard, ended, len(ports))
+	crew := newCrew(func(port runtime.Port) error { return a.runWorker(hard, a.workerConfig(layout, globals), port) }, stop)
+	crew.join(ports)
+	a.staffed(crew)
+	defer a.staffed(nil)
+	err = crew.wait(hard)
 	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
 		err = cause
 	}
@@ -138,44 +132,6 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
 	return nil
 }
-
-// hungAfter is how long a worker may take to notice that it is to drop everything.
-const hungAfter = 5 * time.Second
-
-// errHung is why Run returns though a worker does not.
-var errHung = errors.New("millrace: a user's function does not return; its goroutine is left behind")
-
-// collect waits for the workers, for those that are told to drop everything not much longer.
-func collect(hard context.Context, ended <-chan error, workers int) error {
-	var errs []error
-	told, late := hard.Done(), (<-chan time.Time)(nil)
-	for len(errs) < workers {
-		select {
-		case err := <-ended:
-			errs = append(errs, err)
-		case <-told:
-			told, late = nil, time.After(hungAfter)
-		case <-late:
-			return errors.Join(append(errs, errHung)...)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// runWorker runs a worker to its end, and lets go of what it holds however that comes.
-func (a *App) runWorker(ctx context.Context, cfg runtime.Config, port runtime.Port) error {
-	worker := runtime.NewWorker(cfg, port)
-	defer func() {
-		worker.Crash() // nothing is left to drop after an orderly end
-		if c, ok := port.(io.Closer); ok {
-			_ = c.Close() // a port's Close cannot fail
-		}
-	}()
-	return worker.Run(ctx)
-}
-
-// errExited is why a worker is gone whose Run has not returned.
-var errExited = errors.New("millrace: a worker's goroutine was ended from within, as by runtime.Goexit")
 
 // errShutdown is why a worker was abandoned.
 var errShutdown = errors.New("millrace: the orderly shutdown took too long; what was not committed will be processed again")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace-streams/millrace/internal/kafka"
 	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/internal/statedir"
 	"github.com/millrace-streams/millrace/topology"
 )
 
@@ -12,13 +13,18 @@ import (
 // reason: low latency at low load, without a transaction per record.
 const drainShare = 10
 
-func (a *App) kafkaConfig(processID string) kafka.Config {
+func (a *App) kafkaConfig(dir *statedir.Dir) kafka.Config {
 	c := a.cfg
-	return kafka.Config{
-		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
+	cfg := kafka.Config{
+		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: dir.ProcessID,
 		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
 		OffsetReset: kafka.OffsetReset(c.OffsetReset), Compression: c.Compression, Logger: c.Logger,
+		Standbys: c.Standbys, Rack: c.Rack, MaxWarmups: c.MaxWarmups, AcceptableLag: c.AcceptableLag,
 	}
+	if c.Store.Durable() {
+		cfg.Stored = a.offsets.Of
+	}
+	return cfg
 }
 
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {
@@ -28,7 +34,7 @@ func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) ru
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
 		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
-		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped,
+		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Kept: a.offsets.Keep,
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

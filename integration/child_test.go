@@ -43,6 +43,8 @@ type spec struct {
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
 	StagedBytes        int
+	Standbys           int
+	AcceptableLag      int64
 }
 
 // kinds are the topologies that a child can run. tell writes a line to the parent.
@@ -62,7 +64,7 @@ func (s spec) config() millrace.Config {
 	c := millrace.Config{
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
-		StagedBytes: s.StagedBytes, Store: store.Opener(bolt.Opener{}),
+		StagedBytes: s.StagedBytes, Standbys: s.Standbys, AcceptableLag: s.AcceptableLag, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
 		c.Store = memory.Opener{}

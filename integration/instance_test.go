@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type instance struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // once ended
+	log    *testLog
 
 	mu       sync.Mutex
 	restored []millrace.Restored
@@ -51,6 +53,7 @@ func start(t *testing.T, topo *topology.Topology, cfg millrace.Config) *instance
 	t.Helper()
 	i := &instance{t: t, ended: make(chan struct{})}
 	log := &testLog{t: t, since: time.Now()}
+	i.log = log
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	cfg.OnRestored = func(r millrace.Restored) {
 		i.mu.Lock()
@@ -168,6 +171,7 @@ type testLog struct {
 	mu    sync.Mutex
 	t     *testing.T // nil once closed
 	since time.Time
+	lines []string
 }
 
 // Write implements io.Writer.
@@ -175,9 +179,26 @@ func (l *testLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.t != nil {
+		l.lines = append(l.lines, string(line))
 		l.t.Logf("%6d ms %s", time.Since(l.since).Milliseconds(), bytes.TrimSpace(line))
 	}
 	return len(line), nil
+}
+
+// logged waits until n lines were logged that have all of the parts in them.
+func (i *instance) logged(n int, parts ...string) {
+	i.t.Helper()
+	i.eventually(func() (bool, string) {
+		i.log.mu.Lock()
+		defer i.log.mu.Unlock()
+		seen := 0
+		for _, line := range i.log.lines {
+			if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+				seen++
+			}
+		}
+		return seen >= n, fmt.Sprintf("%d of %d lines with %q were logged", seen, n, parts)
+	})
 }
 
 func (l *testLog) close() {

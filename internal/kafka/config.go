@@ -43,9 +43,8 @@ type Config struct {
 	Rack          string // where this process runs, if standbys are to be elsewhere
 	MaxWarmups    int    // replicas in the group that are read so that a task can move; default 2
 	AcceptableLag int64  // changelog offsets that a member may lack to take a task over at once; default 10,000
-	// Stored, if set, returns up to where the state of tasks on disk holds their changelogs: the sum of the offsets. It may
-	// name tasks that are open, and be out of date.
-	Stored func() map[processor.TaskID]int64
+	// Stored, if set, returns up to where a store on disk holds its changelog, as far as that is known.
+	Stored func(task processor.TaskID, store string) (offset int64, ok bool)
 
 	MaxFetchBytes int // asked for of one partition at once; default 1 MiB
 	BufferBytes   int // fetched but not consumed bytes of one partition above which it is not read; default 4 MiB

@@ -283,7 +283,8 @@ func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 func (g *group) ended(tp processor.TopicPartition) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if l := g.leases[g.tasks.byInput[tp]]; l != nil {
+	id, known := g.tasks.byInput[tp]
+	if l := g.leases[id]; known && l != nil {
 		return l.ended
 	}
 	return nil

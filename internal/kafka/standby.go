@@ -11,7 +11,7 @@ import (
 // How often a process looks whether what it follows has caught up.
 const (
 	warmupCheck  = 300 * time.Millisecond // while a task waits for that
-	standbyCheck = 2 * time.Second
+	standbyCheck = time.Second
 	progressLog  = 10 * time.Second
 )
 
@@ -141,16 +141,12 @@ func (p *pace) due(now time.Time) bool {
 
 // report is what this process tells the group's leader.
 func (g *group) report() memberData {
-	stored := map[processor.TaskID]int64{}
-	if g.cluster.cfg.Stored != nil {
-		stored = g.cluster.cfg.Stored()
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := memberData{workers: len(g.staying()), rack: g.cluster.cfg.Rack, promised: g.promised}
 	for _, t := range g.tasks.list {
 		l := g.leases[t.ID]
-		at, kept := stored[t.ID]
+		at, kept := g.stored(t.ID)
 		switch {
 		case !t.Stateful || l != nil && l.role == runtime.Active && l.state < closing && l.working:
 		case l != nil && l.state < closing && (l.state >= held || l.standing):
@@ -160,6 +156,18 @@ func (g *group) report() memberData {
 		}
 	}
 	return m
+}
+
+// stored is the sum of the changelog offsets that a task's stores on disk hold, as far as they are known.
+func (g *group) stored(id processor.TaskID) (sum int64, any bool) {
+	if g.cluster.cfg.Stored == nil {
+		return 0, false
+	}
+	for _, c := range g.tasks.byID[id].Changelogs {
+		at, ok := g.cluster.cfg.Stored(id, c.Store)
+		sum, any = sum+at, any || ok
+	}
+	return sum, any
 }
 
 // reached is the sum of the changelog offsets that a task's stores have come to.

@@ -191,9 +191,9 @@ func (w *Worker) openStore(t *task, c Changelog, inherited []*openStore) error {
 
 // catchUp reads a changelog from an offset to where it ends now, for a standby without an end.
 func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) error {
-	end, what := c.End, "restoring"
+	end := c.End
 	if t.role == Standby {
-		end, what = changelog.Forever, "standing by"
+		end = changelog.Forever
 	}
 	s.from = from
 	s.restoring = changelog.NewRestorer(s.layers, end, from)
@@ -203,7 +203,12 @@ func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) error {
 	if s.restoring.Done() {
 		return nil
 	}
-	w.cfg.Logger.Info(what, "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
+	log := w.cfg.Logger.With("task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from)
+	if t.role == Standby {
+		log.Info("standing by")
+	} else {
+		log.Info("restoring", "to", c.End)
+	}
 	if !s.reading {
 		s.reading = true
 		w.port.Fetch(c.TopicPartition, from)

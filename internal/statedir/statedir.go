@@ -23,6 +23,7 @@ var ErrLocked = errors.New("statedir: in use by another process")
 // Dir is a locked state directory.
 type Dir struct {
 	ProcessID string // stays the same over restarts
+	path      string
 	lock      *flock.Flock
 }
 
@@ -43,7 +44,7 @@ func Open(root, app string) (*Dir, error) {
 		holder, _ := os.ReadFile(path)
 		return nil, fmt.Errorf("%w: %s, process %s: give each process a state directory of its own", ErrLocked, path, strings.TrimSpace(string(holder)))
 	}
-	d := &Dir{lock: lock}
+	d := &Dir{path: dir, lock: lock}
 	if err := d.note(path); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
