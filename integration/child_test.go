@@ -45,6 +45,7 @@ type spec struct {
 	StagedBytes        int
 	Standbys           int
 	AcceptableLag      int64
+	Quiet              bool // the child tells nothing
 }
 
 // kinds are the topologies that a child can run. tell writes a line to the parent.
@@ -106,6 +107,9 @@ func runChild(text string) int {
 func (s spec) run(ctx context.Context) error {
 	var mu sync.Mutex
 	tell := func(line string) {
+		if s.Quiet {
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Println(line)

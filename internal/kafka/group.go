@@ -113,13 +113,14 @@ func (g *group) run(ctx context.Context) {
 	}
 	g.leaving.Store(true)
 	leave()
+	left := g.depart(member{}) // at once: what sarama waits for, such as the others to join, is answered then
 	select {
 	case <-consumed:
-	case <-time.After(leaveWait): // it hangs in a request: others may take long to join
+	case <-time.After(leaveWait): // it hangs in a request all the same
 		g.dialer.end()
 		<-consumed
 	}
-	g.depart()
+	g.depart(left)
 	g.dialer.end() // sarama would look for the coordinator, to no purpose
 	_ = g.members.Close()
 	_ = g.client.Close()
@@ -169,25 +170,30 @@ func (g *group) member() member {
 	return m
 }
 
-// depart leaves the group, so that others take over at once. sarama does not do so for static members.
-func (g *group) depart() {
+// depart leaves the group, so that others take over at once. sarama does not do so for static members. It returns as whom it
+// has left, which is not done again.
+func (g *group) depart(left member) member {
 	g.mu.Lock()
+	if g.session != nil {
+		g.latest = g.member()
+	}
 	m := g.latest
 	g.mu.Unlock()
-	if m.id == "" {
-		return
+	if m.id == left.id {
+		return left
 	}
-	left := make(chan error, 1)
-	go func() { left <- g.sendLeave(m, "the process is stopping") }()
+	answered := make(chan error, 1)
+	go func() { answered <- g.sendLeave(m, "the process is stopping") }()
 	select {
-	case err := <-left:
+	case err := <-answered:
 		if err != nil {
 			g.cluster.cfg.Logger.Warn("leaving the group failed; others take over when the session times out", "error", err)
 		}
 	case <-time.After(leaveWait):
 		g.cluster.dialer.end() // the process is going away: nothing else is under way
-		<-left
+		<-answered
 	}
+	return m
 }
 
 func (g *group) sendLeave(m member, reason string) error {
