@@ -63,14 +63,15 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 		return
 	}
 	s.flushing = true
+	id := t.id
 	apply := func() {
 		err := s.layers.Backend().Apply(batch)
 		if err == nil && batch.Offset >= 0 {
-			w.keep(t.id, s.layers.Name(), batch.Offset)
+			w.keep(id, s.layers.Name(), batch.Offset)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.flushed = append(w.flushed, flushed{t.id, s, err})
+		w.flushed = append(w.flushed, flushed{id, s, err})
 	}
 	if w.cfg.Opener.Durable() {
 		w.port.Background(apply)

@@ -3,7 +3,9 @@ package runtime
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/processor"
 )
 
@@ -34,20 +36,11 @@ func (w *Worker) demote(id processor.TaskID) {
 
 // standBy makes a standby of a task that was released. Its stores hold what is committed.
 func (w *Worker) standBy(t *task) error {
-	old := *t
-	for tp, reader := range w.readers {
-		if reader == t {
-			delete(w.readers, tp)
-		}
+	l := Lease{Task: t.id, Role: Standby, Changelogs: slices.Clone(t.lease.Changelogs)}
+	for i := range l.Changelogs {
+		l.Changelogs[i].End = changelog.Forever // they have grown since
 	}
-	*t = task{id: old.id, role: Standby, stores: old.stores, lease: Lease{Task: old.id, Role: Standby, Changelogs: old.lease.Changelogs}}
-	for i, c := range t.lease.Changelogs {
-		w.readers[c.TopicPartition] = t
-		if err := w.catchUp(t, t.stores[i], c, t.stores[i].position()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.take(l, t)
 }
 
 // position is up to where a store has the changelog.
