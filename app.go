@@ -182,6 +182,27 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	return layout, nil
 }
 
+// replan places the topology anew after topics have got more partitions. Its internal topics are there, and stay as they
+// are: that one of them would have to be wider is an error.
+func (a *App) replan(ctx context.Context) ([]kafka.TaskInfo, error) {
+	a.mu.Lock()
+	cluster := a.cluster
+	a.mu.Unlock()
+	if cluster == nil {
+		return nil, ErrNotRunning
+	}
+	counts, err := cluster.PartitionCounts(ctx, a.topics())
+	if err != nil {
+		return nil, err
+	}
+	layout, err := a.topo.Layout(a.cfg.ApplicationID, counts, a.cfg.Errors.DeadLetterTopic)
+	if err != nil {
+		return nil, err
+	}
+	a.running(cluster, layout)
+	return taskInfos(layout), nil
+}
+
 // existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
 func existingChangelogs(layout *topology.Layout, counts map[string]int32) []string {
 	var names []string

@@ -19,6 +19,7 @@ func (a *App) kafkaConfig(dir *statedir.Dir) kafka.Config {
 		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: dir.ProcessID,
 		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
 		OffsetReset: kafka.OffsetReset(c.OffsetReset), Compression: c.Compression, Logger: c.Logger,
+		Replan:   a.replan,
 		Standbys: c.Standbys, Rack: c.Rack, MaxWarmups: c.MaxWarmups, AcceptableLag: c.AcceptableLag,
 	}
 	if c.Store.Durable() {

@@ -128,3 +128,42 @@ func TestSetWorkers(t *testing.T) {
 		t.Error("workers are accepted by an application that has stopped")
 	}
 }
+
+// A transaction is open in a changelog, and others have committed behind it. A restore waits until it is decided: it ends at
+// the high watermark, never before what was committed.
+func TestFieldReport17OpenTransaction(t *testing.T) {
+	t.Parallel()
+	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
+	cfg := config(t)
+	log := changelog(t, cfg.ApplicationID, "counts", rows(0, 10)...)
+	dead, other := newTransactions(t), newTransactions(t)
+	if err := dead.p.BeginTxn(); err != nil {
+		t.Fatal(err)
+	}
+	lost := row("k1", 1000)
+	if _, _, err := dead.p.SendMessage(&sarama.ProducerMessage{Topic: log, Key: sarama.ByteEncoder(lost.Key), Value: sarama.ByteEncoder(lost.Value)}); err != nil {
+		t.Fatal(err)
+	}
+	other.write(log, true, row("k1", 7), row("k2", 8))
+	brokertest.Produce(t, cfg.Brokers, in, brokertest.KV("k1", "x"), brokertest.KV("k2", "x"))
+
+	app := start(t, counting(t, in, out), cfg)
+	app.logged(1, "restoring")
+	app.logged(1, "joined the group")
+	time.Sleep(300 * time.Millisecond) // what must not happen would have
+	if got := settled(t, cfg.Brokers, out); len(got) > 0 {
+		t.Fatalf("processed before the open transaction was decided: %v", got)
+	}
+	if err := dead.p.AbortTxn(); err != nil {
+		t.Fatal(err)
+	}
+	app.drain()
+	if r := app.restores(1)[0]; r.Records != 12 {
+		t.Errorf("restored %+v, want 12 records", r)
+	}
+	for _, r := range settled(t, cfg.Brokers, out) {
+		if got, want := count(t, r), map[string]int64{"k1": 8, "k2": 9}[string(r.Key)]; got != want {
+			t.Errorf("%s is counted %d, want %d", r.Key, got, want)
+		}
+	}
+}

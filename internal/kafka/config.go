@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -43,6 +44,9 @@ type Config struct {
 	Rack          string // where this process runs, if standbys are to be elsewhere
 	MaxWarmups    int    // replicas in the group that are read so that a task can move; default 2
 	AcceptableLag int64  // changelog offsets that a member may lack to take a task over at once; default 10,000
+	// Replan, if set, is asked for all tasks anew when an input topic has got more partitions. Its error, or that a task
+	// which is there already reads something else than before, ends the application.
+	Replan func(context.Context) ([]TaskInfo, error)
 	// Stored, if set, returns up to where a store on disk holds its changelog, as far as that is known.
 	Stored func(task processor.TaskID, store string) (offset int64, ok bool)
 

@@ -153,7 +153,7 @@ func (g *group) describe(of *lease, positions map[processor.TopicPartition]commi
 		switch {
 		case in.Offset >= 0 && in.Offset < log.Start:
 			return l, false, &CommittedLostError{TopicPartition: tp, Committed: in.Offset, Start: log.Start}
-		case in.Offset < 0 && g.cluster.cfg.OffsetReset == Latest:
+		case in.Offset < 0 && g.cluster.cfg.OffsetReset == Latest && !g.isNew(tp):
 			in.Offset = log.End
 		case in.Offset < 0:
 			in.Offset = log.Start

@@ -23,7 +23,7 @@ import (
 // lease is released, for until then this process does not join the next generation, in which others get the task.
 type group struct {
 	cluster *Cluster
-	tasks   *taskTable
+	table   atomic.Pointer[taskTable]
 
 	client  sarama.Client
 	dialer  *dialer
@@ -37,12 +37,14 @@ type group struct {
 	ports     []*Port // those whose workers have not ended
 	leases    map[processor.TaskID]*lease
 	toFind    []*lease                           // to be looked up when the mutex is unlocked
-	wanted    map[processor.TaskID]runtime.Role  // what the latest assignment says
+	given     assignment                         // the latest
+	wanted    map[processor.TaskID]runtime.Role  // what it says
 	warmups   map[processor.TaskID]bool          // those of the standbys that are to take the task over
 	promised  []processor.TaskID                 // likewise
 	moves     map[processor.TaskID]*Port         // to other workers of this process
 	last      map[processor.TaskID]*Port         // who had a task
 	known     map[processor.TopicPartition]int64 // committed by this process
+	grown     map[processor.TopicPartition]bool  // input partitions that are newer than this process
 	followed  map[processor.TopicPartition]int64 // how far its stores that are behind have come
 	logs      map[processor.TopicPartition]Range // where changelogs ended when they were last looked at
 	session   sarama.ConsumerGroupSession        // nil while there is none
@@ -64,11 +66,12 @@ const leaveWait = 3 * time.Second
 
 func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 	g := &group{
-		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: slices.Clone(ports),
+		cluster: c, ports: slices.Clone(ports),
 		summon: make(chan struct{}, 1), drained: make(chan struct{}),
 		leases: map[processor.TaskID]*lease{}, moves: map[processor.TaskID]*Port{}, last: map[processor.TaskID]*Port{},
-		known: map[processor.TopicPartition]int64{}, followed: map[processor.TopicPartition]int64{}, logs: map[processor.TopicPartition]Range{},
+		known: map[processor.TopicPartition]int64{}, grown: map[processor.TopicPartition]bool{}, followed: map[processor.TopicPartition]int64{}, logs: map[processor.TopicPartition]Range{},
 	}
+	g.table.Store(newTaskTable(slices.Clone(tasks)))
 	conf := c.cfg.membership(&strategy{group: g})
 	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
@@ -128,7 +131,7 @@ func (g *group) run(ctx context.Context) {
 
 // consume joins the group again whenever a membership ends.
 func (g *group) consume(ctx context.Context) {
-	topics := slices.Sorted(maps.Keys(g.tasks.topics))
+	topics := slices.Sorted(maps.Keys(g.tasks().topics))
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		began := time.Now()
 		err := g.members.Consume(ctx, topics, handler{g})
@@ -228,20 +231,6 @@ func (g *group) logErrors() {
 	}
 }
 
-// watchPartitions ends the application when an input topic grows: the keys of its records have moved to other partitions,
-// and nobody would read the new ones.
-func (g *group) watchPartitions(ctx context.Context) {
-	for pause(ctx, metadataAge) {
-		for topic, want := range g.tasks.topics {
-			have, err := g.cluster.control.Partitions(topic)
-			if err == nil && int32(len(have)) > want {
-				g.fail(&PartitionCountError{Topic: topic, Want: want, Have: int32(len(have))})
-				return
-			}
-		}
-	}
-}
-
 // handler is what sarama calls.
 type handler struct{ group *group }
 
@@ -289,7 +278,7 @@ func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 func (g *group) ended(tp processor.TopicPartition) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	id, known := g.tasks.byInput[tp]
+	id, known := g.tasks().byInput[tp]
 	if l := g.leases[id]; known && l != nil {
 		return l.ended
 	}

@@ -40,22 +40,37 @@ type lease struct {
 func (g *group) assigned(partitions map[string][]int32, share assign.Share) {
 	g.mu.Lock()
 	defer g.unlock()
+	g.cluster.cfg.Logger.Debug("assigned", "partitions", partitions, "standbys", names(share.Standby), "warm-ups", names(share.Warmup), "promised", names(share.Promised))
+	g.given = assignment{partitions, share}
+	g.want()
+	g.reconcile()
+}
+
+// assignment is what the group has given to this process.
+type assignment struct {
+	partitions map[string][]int32
+	share      assign.Share
+}
+
+// want translates the assignment into roles.
+func (g *group) want() {
+	share, before := g.given.share, g.warmups
 	g.wanted = map[processor.TaskID]runtime.Role{}
 	g.warmups = map[processor.TaskID]bool{}
 	for _, id := range slices.Concat(share.Standby, share.Warmup) {
-		if g.tasks.byID[id] != nil {
+		if g.tasks().byID[id] != nil {
 			g.wanted[id] = runtime.Standby
 		}
 	}
 	for _, id := range share.Warmup {
-		g.warmups[id] = true
+		if g.warmups[id] = true; !before[id] {
+			g.cluster.cfg.Logger.Info("warming up: the task moves here when it has caught up", "task", id.String())
+		}
 	}
-	for id := range g.tasks.whole(partitions) {
+	for id := range g.tasks().whole(g.given.partitions) {
 		g.wanted[id] = runtime.Active
 	}
 	g.promised = share.Promised
-	g.cluster.cfg.Logger.Debug("assigned", "partitions", partitions, "standbys", names(share.Standby), "warm-ups", names(share.Warmup), "promised", names(share.Promised))
-	g.reconcile()
 }
 
 func names(tasks []processor.TaskID) (all []string) {
@@ -68,7 +83,7 @@ func names(tasks []processor.TaskID) (all []string) {
 // reconcile brings the leases nearer to what is wanted. It is called whenever either has changed.
 func (g *group) reconcile() {
 	var fresh []processor.TaskID
-	for _, t := range g.tasks.list {
+	for _, t := range g.tasks().list {
 		role, wanted := g.wanted[t.ID]
 		wanted = wanted && !g.stopping
 		l := g.leases[t.ID]
@@ -295,7 +310,7 @@ func (g *group) lose() {
 	if g.session != nil {
 		g.latest, g.session = g.member(), nil
 	}
-	g.promised = nil
+	g.promised, g.given = nil, assignment{}
 	for id, role := range g.wanted {
 		if role == runtime.Active {
 			delete(g.wanted, id)
