@@ -16,9 +16,11 @@ import (
 
 // App is an application: a topology and where it runs. It can be run once.
 type App struct {
-	topo *topology.Topology
-	cfg  Config
-	once sync.Once
+	topo     *topology.Topology
+	cfg      Config
+	once     sync.Once
+	stores   *runtime.Stores // that are open
+	restores *runtime.Restores
 
 	offsets *statedir.Offsets // of the stores on disk
 
@@ -26,6 +28,7 @@ type App struct {
 	cluster *kafka.Cluster   // while it runs
 	placed  *topology.Layout // likewise
 	crew    *crew            // likewise
+	size    int              // how many workers it is to have
 }
 
 // ErrAlreadyRun is returned by a second Run.
@@ -41,7 +44,10 @@ func New(topo *topology.Topology, cfg Config) (*App, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &App{topo: topo, cfg: cfg}, nil
+	return &App{
+		topo: topo, cfg: cfg, size: cfg.Workers,
+		stores: runtime.NewStores(topo.Specs(), topo.Globals()), restores: runtime.NewRestores(cfg.RestoreBytes),
+	}, nil
 }
 
 // Run runs the application until ctx ends, then commits, leaves the group and returns nil. It returns an error when the
@@ -59,9 +65,23 @@ func (a *App) run(ctx context.Context) (err error) {
 		return fmt.Errorf("millrace: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-
 	a.offsets = dir.Offsets()
-	cluster, err := a.connect(ctx, dir)
+	for {
+		err = a.serve(ctx, dir.ProcessID)
+		var changed *kafka.TopicChangedError
+		if !errors.As(err, &changed) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.cfg.Logger.Info("a topic has changed: beginning again on what the topics are now", "app", a.cfg.ApplicationID, "change", changed)
+	}
+}
+
+// serve runs the application on the topics as they are now, until ctx ends or one of them changes.
+func (a *App) serve(ctx context.Context, processID string) (err error) {
+	cluster, err := a.connect(ctx, processID)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -87,11 +107,11 @@ func unlessEnded(ctx context.Context, err error) error {
 // connectTimeout bounds the wait for a first broker to answer.
 const connectTimeout = 30 * time.Second
 
-func (a *App) connect(ctx context.Context, dir *statedir.Dir) (*kafka.Cluster, error) {
+func (a *App) connect(ctx context.Context, processID string) (*kafka.Cluster, error) {
 	a.cfg.Logger.Info("connecting", "app", a.cfg.ApplicationID, "brokers", a.cfg.Brokers)
 	bounded, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no broker has answered within %v", connectTimeout))
 	defer cancel()
-	cluster, err := kafka.Open(bounded, a.kafkaConfig(dir))
+	cluster, err := kafka.Open(bounded, a.kafkaConfig(processID))
 	if err != nil {
 		return nil, fmt.Errorf("millrace: connect to %v: %w", a.cfg.Brokers, err)
 	}
@@ -110,19 +130,17 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 		stop(nil)
 		followed()
 	}()
-	ports, err := cluster.Start(serving, taskInfos(layout))
+	ports, err := cluster.Start(serving, a.taskInfos(layout))
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
 	}
-	hard, abandon := a.grace(serving)
-	defer abandon()
+	cluster.Watch(serving, layout.Partitions, stop)
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	crew := newCrew(func(port runtime.Port) error { return a.runWorker(hard, a.workerConfig(layout, globals), port) }, stop)
-	crew.join(ports)
-	a.staffed(crew)
+	c := a.newCrew(a.workerConfig(layout, globals), ports, globals)
+	a.staffed(c)
 	defer a.staffed(nil)
-	err = crew.wait(hard)
+	err = c.work(serving, stop)
 	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
 		err = cause
 	}
@@ -131,30 +149,6 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	}
 	a.cfg.Logger.Info("stopped", "app", a.cfg.ApplicationID)
 	return nil
-}
-
-// errShutdown is why a worker was abandoned.
-var errShutdown = errors.New("millrace: the orderly shutdown took too long; what was not committed will be processed again")
-
-// grace returns a context that outlives ctx by the shutdown timeout.
-func (a *App) grace(ctx context.Context) (context.Context, func()) {
-	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	var timer *time.Timer
-	var mu sync.Mutex
-	unwatch := context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		timer = time.AfterFunc(a.cfg.ShutdownTimeout, func() { cancel(errShutdown) })
-	})
-	return hard, func() {
-		unwatch()
-		mu.Lock()
-		defer mu.Unlock()
-		if timer != nil {
-			timer.Stop()
-		}
-		cancel(nil)
-	}
 }
 
 // layout places the topology on the cluster's topics and makes the internal ones.
@@ -167,54 +161,21 @@ func (a *App) layout(ctx context.Context, cluster *kafka.Cluster) (*topology.Lay
 	if err != nil {
 		return nil, err
 	}
-	var create []kafka.NewTopic
-	for _, t := range layout.Create {
-		create = append(create, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
-	}
-	if err := cluster.CreateTopics(ctx, create); err != nil {
+	if err := cluster.CreateTopics(ctx, newTopics(layout.Create)); err != nil {
 		return nil, err
 	}
-	if old := existingChangelogs(layout, counts); len(old) > 0 {
-		if err := cluster.CheckChangelogs(old); err != nil { // the right to ask is not needed for anything else
-			a.cfg.Logger.Warn("the settings of the changelogs cannot be checked", "error", err)
-		}
+	if err := cluster.CheckSettings(newTopics(layout.Existing)); err != nil { // the right to ask is not needed for anything else
+		a.cfg.Logger.Warn("the settings of the application's topics cannot be checked", "error", err)
 	}
 	return layout, nil
 }
 
-// replan places the topology anew after topics have got more partitions. Its internal topics are there, and stay as they
-// are: that one of them would have to be wider is an error.
-func (a *App) replan(ctx context.Context) ([]kafka.TaskInfo, error) {
-	a.mu.Lock()
-	cluster := a.cluster
-	a.mu.Unlock()
-	if cluster == nil {
-		return nil, ErrNotRunning
+func newTopics(topics []topology.InternalTopic) []kafka.NewTopic {
+	var all []kafka.NewTopic
+	for _, t := range topics {
+		all = append(all, kafka.NewTopic{Name: t.Name, Partitions: t.Partitions, Config: t.Config})
 	}
-	counts, err := cluster.PartitionCounts(ctx, a.topics())
-	if err != nil {
-		return nil, err
-	}
-	layout, err := a.topo.Layout(a.cfg.ApplicationID, counts, a.cfg.Errors.DeadLetterTopic)
-	if err != nil {
-		return nil, err
-	}
-	a.running(cluster, layout)
-	return taskInfos(layout), nil
-}
-
-// existingChangelogs names the changelogs that somebody made before: their settings may be wrong.
-func existingChangelogs(layout *topology.Layout, counts map[string]int32) []string {
-	var names []string
-	for _, changelogs := range layout.Changelogs {
-		for _, c := range changelogs {
-			if _, existed := counts[c.Topic]; existed {
-				names = append(names, c.Topic)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // topics names every topic of the application on the broker.
@@ -238,10 +199,16 @@ func (a *App) topics() []string {
 	return slices.Compact(names)
 }
 
-func taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+func (a *App) taskInfos(layout *topology.Layout) []kafka.TaskInfo {
+	specs := a.topo.Specs()
 	var infos []kafka.TaskInfo
 	for _, id := range layout.Tasks {
 		info := kafka.TaskInfo{ID: id, Inputs: layout.Inputs[id]}
+		for _, source := range specs[id.Subtopology].Sources() {
+			if source.Topic.Internal {
+				info.Repartition = append(info.Repartition, source.Topic.Physical(a.cfg.ApplicationID))
+			}
+		}
 		for _, c := range layout.Changelogs[id] {
 			info.Changelogs = append(info.Changelogs, kafka.Changelog{Store: c.Store, TopicPartition: c.TopicPartition})
 		}

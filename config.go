@@ -58,6 +58,10 @@ type Config struct {
 
 	// Guarantee is ExactlyOnce unless set.
 	Guarantee Guarantee
+	// CachingDisabled makes every table forward each of its updates at once, as topology.CachingDisabled does for one table; it
+	// is Kafka Streams' statestore.cache.max.bytes=0. By default a table forwards the last update per key at the commit, so
+	// that what its changes cause depends on when commits come.
+	CachingDisabled bool
 	// CommitInterval is the longest time between commits while there is work; default 100 ms. Applications commit earlier
 	// when their input is drained or when much is staged.
 	CommitInterval time.Duration
@@ -81,6 +85,10 @@ type Config struct {
 	Errors processor.ErrorPolicy
 	// OffsetReset is Earliest unless set.
 	OffsetReset OffsetReset
+	// LostInput is RefuseLostInput unless set: records of an input were deleted before they were processed.
+	LostInput LostInput
+	// LostState is RefuseLostState unless set: a changelog does not hold what its store held, as when it was deleted.
+	LostState LostState
 	// MaxTaskIdle is how long a task that reads several partitions lets records wait for one that is empty, so that records
 	// are taken in the order of their timestamps: Kafka Streams' max.task.idle.ms. At 0, the default, they wait only for what
 	// is known to be on the broker; below 0 for nothing.
@@ -89,8 +97,15 @@ type Config struct {
 	// SessionTimeout is how long a process may be silent until others take its tasks; default 10 s. The broker has a say in
 	// it: group.min.session.timeout.ms is 6 s by default.
 	SessionTimeout time.Duration
+	// MaxPollInterval is how long a worker may be busy with one record, or with whatever else a user's function does, until
+	// the process gives up: Run commits what other workers have done, leaves the group, so that other processes take over, and
+	// returns a *HungError. Default 5 min.
+	MaxPollInterval time.Duration
 	// TransactionTimeout is how long the broker keeps a silent transaction open; default 10 s.
 	TransactionTimeout time.Duration
+	// PurgeInterval is how often repartition topics are purged of what is committed, by DeleteRecords: Kafka Streams'
+	// repartition.purge.interval.ms. Default 30 s; negative never. Without the right to delete a warning says so once.
+	PurgeInterval time.Duration
 	// ShutdownTimeout bounds the orderly end of Run; default 30 s. After it, what is not committed is dropped.
 	ShutdownTimeout time.Duration
 	// Compression of produced batches: "none" (the default), "lz4", "zstd", "snappy" or "gzip".
@@ -109,12 +124,25 @@ type Config struct {
 	// the part of the changelog that is replayed after a crash.
 	FlushInterval time.Duration
 
+	// RestoreBytes bounds what the restores of this process hold in memory until they write it to the stores' files, all
+	// together; default 256 MiB. Keys are written in order, so the more is written at once the faster a large store is back.
+	RestoreBytes int
+
 	// Logger is slog.Default() unless set. Nothing is ever written to standard output.
 	Logger *slog.Logger
+	// OnRestoring, if set, is told how far a store is that is being restored: when it begins, at most every 100 ms while it
+	// goes on, and when all is read. It may be called from several goroutines. See also App.Restoring.
+	OnRestoring func(Restoring)
 	// OnRestored, if set, is told of each store that was restored. It may be called from several goroutines.
 	OnRestored func(Restored)
+	// OnLoss, if set, is told of each loss that LostInput and LostState let pass, a *LostInputError or a *LostStateError. It
+	// may be called from several goroutines.
+	OnLoss func(error)
 	// OnDropped, if set, is told of each bad record that Errors lets pass. It may be called from several goroutines.
 	OnDropped func(*processor.RecordError, processor.Action)
+	// OnLate, if set, is told of each record that came after a window of its was closed, once for each such window. It may be
+	// called from several goroutines, and again for the same record if what it belongs to is not committed.
+	OnLate func(processor.Late)
 }
 
 // Restored says how a store came back: Records were read from the changelog, from offset From up to To, not included.
@@ -137,13 +165,16 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxWarmups, 2)
 	set(&c.AcceptableLag, 10_000)
 	set(&c.SessionTimeout, 10*time.Second)
+	set(&c.MaxPollInterval, 5*time.Minute)
 	set(&c.TransactionTimeout, 10*time.Second)
+	set(&c.PurgeInterval, 30*time.Second)
 	set(&c.ShutdownTimeout, 30*time.Second)
 	set(&c.Compression, "none")
 	set(&c.MaxRecordBytes, 1<<20)
 	set(&c.StagedBytes, 32<<20)
 	set(&c.FlushBytes, 32<<20)
 	set(&c.FlushInterval, 10*time.Second)
+	set(&c.RestoreBytes, 256<<20)
 	if c.Store == nil {
 		c.Store = bolt.Opener{}
 	}
@@ -174,15 +205,17 @@ func (c Config) validate() error {
 	check(len(c.Brokers) > 0, "Brokers is empty: want host:port of at least one broker")
 	check(c.Guarantee <= AtLeastOnce, "Guarantee %d is unknown", c.Guarantee)
 	check(c.OffsetReset <= Latest, "OffsetReset %d is unknown", c.OffsetReset)
+	check(c.LostInput <= LatestLostInput, "LostInput %d is unknown", c.LostInput)
+	check(c.LostState <= EmptyLostState, "LostState %d is unknown", c.LostState)
 	check(c.Workers > 0, "Workers is %d", c.Workers)
 	check(c.Standbys >= 0, "Standbys is %d", c.Standbys)
 	check(c.MaxWarmups > 0, "MaxWarmups is %d: want at least 1, or tasks could not move", c.MaxWarmups)
 	check(c.AcceptableLag > 0, "AcceptableLag is %d", c.AcceptableLag)
-	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout,
+	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout, "MaxPollInterval": c.MaxPollInterval,
 		"TransactionTimeout": c.TransactionTimeout, "ShutdownTimeout": c.ShutdownTimeout, "FlushInterval": c.FlushInterval} {
 		check(d >= time.Millisecond, "%s is %v: want at least a millisecond", name, d)
 	}
-	check(c.StagedBytes > 0 && c.FlushBytes > 0 && c.MaxRecordBytes > 0, "StagedBytes, FlushBytes and MaxRecordBytes must be positive")
+	check(c.StagedBytes > 0 && c.FlushBytes > 0 && c.RestoreBytes > 0 && c.MaxRecordBytes > 0, "StagedBytes, FlushBytes, RestoreBytes and MaxRecordBytes must be positive")
 	if err := c.Errors.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Errors: %w", ErrConfig, err))
 	}

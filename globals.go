@@ -3,6 +3,7 @@ package millrace
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/millrace-streams/millrace/internal/kafka"
 	"github.com/millrace-streams/millrace/internal/runtime"
@@ -15,7 +16,7 @@ import (
 // globals reads the application's global tables up to where their topics end now, and then goes on following them until
 // ctx ends; an error on the way is told to failed. The returned function waits for the end.
 func (a *App) globals(ctx context.Context, cluster *kafka.Cluster, layout *topology.Layout, failed func(error)) (*runtime.Globals, func(), error) {
-	g := runtime.NewGlobals(a.topo.Globals(), inMemory, processor.Options{App: a.cfg.ApplicationID, Policy: a.cfg.Errors, Dropped: a.cfg.OnDropped})
+	g := runtime.NewGlobals(a.topo.Globals(), inMemory, processor.Options{App: a.cfg.ApplicationID, Policy: a.cfg.Errors, Dropped: a.cfg.OnDropped}, a.stores)
 	if len(g.Topics()) == 0 {
 		return g, func() {}, nil
 	}
@@ -35,12 +36,21 @@ func (a *App) globals(ctx context.Context, cluster *kafka.Cluster, layout *topol
 	select {
 	case <-ready:
 		a.cfg.Logger.Info("global tables are read", "topics", g.Topics())
-		return g, func() { <-done }, nil
+		return g, func() { a.linger(done) }, nil
 	case err := <-ended:
 		return nil, nil, fmt.Errorf("global tables: %w", err)
 	case <-ctx.Done():
-		<-done
+		a.linger(done)
 		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// linger waits for the end of the tables' reader, unless a user's function keeps it.
+func (a *App) linger(done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-time.After(hungAfter):
+		a.cfg.Logger.Error("the function of a global table does not return: its goroutine is left behind", "app", a.cfg.ApplicationID)
 	}
 }
 

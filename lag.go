@@ -21,21 +21,15 @@ func (a *App) Lag(ctx context.Context) (int64, error) {
 	if cluster == nil {
 		return 0, ErrNotRunning
 	}
-	total := int64(0)
-	for _, spec := range a.topo.Specs() { // upstream first: what it has written is then in its reader's log
-		var inputs []processor.TopicPartition
-		for _, id := range layout.Tasks {
-			if id.Subtopology == spec.ID {
-				inputs = append(inputs, layout.Inputs[id]...)
-			}
-		}
-		lag, err := cluster.Lag(ctx, inputs)
-		if err != nil {
-			return 0, fmt.Errorf("millrace: lag: %w", err)
-		}
-		total += lag
+	var inputs []processor.TopicPartition
+	for _, id := range layout.Tasks {
+		inputs = append(inputs, layout.Inputs[id]...)
 	}
-	return total, nil
+	lag, err := cluster.Lag(ctx, inputs)
+	if err != nil {
+		return 0, fmt.Errorf("millrace: lag: %w", err)
+	}
+	return lag, nil
 }
 
 // ErrNotRunning is returned by what needs a running application.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/millrace-streams/millrace/internal/kafka"
 	"github.com/millrace-streams/millrace/internal/runtime"
-	"github.com/millrace-streams/millrace/internal/statedir"
 	"github.com/millrace-streams/millrace/topology"
 )
 
@@ -13,16 +12,15 @@ import (
 // reason: low latency at low load, without a transaction per record.
 const drainShare = 10
 
-func (a *App) kafkaConfig(dir *statedir.Dir) kafka.Config {
+func (a *App) kafkaConfig(processID string) kafka.Config {
 	c := a.cfg
 	cfg := kafka.Config{
-		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: dir.ProcessID,
-		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
-		OffsetReset: kafka.OffsetReset(c.OffsetReset), Compression: c.Compression, Logger: c.Logger,
-		Replan:   a.replan,
+		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
+		Workers: a.workers(), SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout, PurgeInterval: c.PurgeInterval,
+		OffsetReset: kafka.OffsetReset(c.OffsetReset), LostInput: c.LostInput, LostState: c.LostState, Lost: c.OnLoss, Compression: c.Compression, Logger: c.Logger,
 		Standbys: c.Standbys, Rack: c.Rack, MaxWarmups: c.MaxWarmups, AcceptableLag: c.AcceptableLag,
 	}
-	if c.Store.Durable() {
+	if a.offsets != nil && c.Store.Durable() {
 		cfg.Stored = a.offsets.Of
 	}
 	return cfg
@@ -31,11 +29,15 @@ func (a *App) kafkaConfig(dir *statedir.Dir) kafka.Config {
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {
 	c := a.cfg
 	cfg := runtime.Config{
-		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes,
-		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(),
+		App: c.ApplicationID, Specs: a.topo.Specs(), Partitions: layout.Partitions, Policy: c.Errors, EveryUpdate: c.CachingDisabled,
+		MaxIdle: c.MaxTaskIdle, MaxRecord: c.MaxRecordBytes, LostState: c.LostState == EmptyLostState,
+		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(), Stores: a.stores,
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
-		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval,
-		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Kept: a.offsets.Keep,
+		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval, Restores: a.restores,
+		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate, Kept: a.offsets.Keep,
+	}
+	if c.OnRestoring != nil {
+		cfg.Restoring = func(r runtime.Restore) { c.OnRestoring(Restoring(r)) }
 	}
 	if c.OnRestored != nil {
 		cfg.Restored = func(r runtime.Restored) { c.OnRestored(Restored(r)) }

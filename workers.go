@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"time"
 
 	"github.com/millrace-streams/millrace/internal/runtime"
 )
@@ -29,9 +27,17 @@ func (a *App) SetWorkers(n int) error {
 	if err != nil {
 		return errors.Join(ErrNotRunning, err)
 	}
+	a.size = n
 	a.cfg.Logger.Info("number of workers changed", "app", a.cfg.ApplicationID, "workers", n)
-	a.crew.join(ports)
+	a.crew.hire(ports)
 	return nil
+}
+
+// workers returns how many workers there are to be.
+func (a *App) workers() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size
 }
 
 // staffed makes the running workers available to SetWorkers; nil ends that.
@@ -41,104 +47,42 @@ func (a *App) staffed(c *crew) {
 	a.crew = c
 }
 
-// crew is the workers of a process, each in a goroutine.
-type crew struct {
-	run  func(runtime.Port) error
-	stop func(error) // the others, because of one that failed
-
-	mu      sync.Mutex
-	working int
-	ended   bool // nobody is waited for any more
-	errs    []error
-	changed chan struct{}
-}
-
-func newCrew(run func(runtime.Port) error, stop func(error)) *crew {
-	return &crew{run: run, stop: stop, changed: make(chan struct{}, 1)}
-}
-
-// join starts a worker on each of the ports, unless the others have just ended. It may be called while they work.
-func (c *crew) join(ports []runtime.Port) {
-	for _, port := range ports {
-		c.mu.Lock()
-		late := c.ended
-		if !late {
-			c.working++
-		}
-		c.mu.Unlock()
-		if late {
-			closePort(port)
-			continue
-		}
-		go func() {
-			err := errExited // what is left if a user's function ends the goroutine
-			defer func() { c.leave(err) }()
-			err = c.run(port)
-		}()
-	}
-}
-
-func closePort(port runtime.Port) {
-	if c, ok := port.(io.Closer); ok {
-		_ = c.Close() // a port's Close cannot fail
-	}
-}
-
-func (c *crew) leave(err error) {
-	if err != nil {
-		c.stop(err)
-	}
+// hire makes members for ports that have come while the others work. It may be called from any goroutine.
+func (c *crew) hire(ports []runtime.Port) {
 	c.mu.Lock()
-	c.working--
-	c.errs = append(c.errs, err)
+	c.hired = append(c.hired, ports...)
 	c.mu.Unlock()
 	select {
-	case c.changed <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// left returns how many are working, and what those who are not have failed of.
-func (c *crew) left() (working int, err error) {
+// welcome starts the members that were hired, and returns how many they are.
+func (c *crew) welcome(stop context.CancelCauseFunc) int {
+	c.mu.Lock()
+	ports := c.hired
+	c.hired = nil
+	c.mu.Unlock()
+	for _, port := range ports {
+		m := c.join(port)
+		go c.run(m, stop)
+	}
+	return len(ports)
+}
+
+// dismiss closes the ports of those that were hired too late: all others have ended.
+func (c *crew) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ended = c.working == 0
-	return c.working, errors.Join(c.errs...)
-}
-
-// wait waits for all workers, for those that are told to drop everything not much longer.
-func (c *crew) wait(hard context.Context) error {
-	told, late := hard.Done(), (<-chan time.Time)(nil)
-	for {
-		working, err := c.left()
-		if working == 0 {
-			return err
-		}
-		select {
-		case <-c.changed:
-		case <-told:
-			told, late = nil, time.After(hungAfter)
-		case <-late:
-			return errors.Join(err, errHung)
-		}
-	}
-}
-
-// hungAfter is how long a worker may take to notice that it is to drop everything.
-const hungAfter = 5 * time.Second
-
-// errHung is why Run returns though a worker does not.
-var errHung = errors.New("millrace: a user's function does not return; its goroutine is left behind")
-
-// errExited is why a worker is gone whose Run has not returned.
-var errExited = errors.New("millrace: a worker's goroutine was ended from within, as by runtime.Goexit")
-
-// runWorker runs a worker to its end, and lets go of what it holds however that comes.
-func (a *App) runWorker(ctx context.Context, cfg runtime.Config, port runtime.Port) error {
-	worker := runtime.NewWorker(cfg, port)
-	defer func() {
-		worker.Crash() // nothing is left to drop after an orderly end
+	for _, port := range c.hired {
 		closePort(port)
-	}()
-	return worker.Run(ctx)
+	}
+	c.hired = nil
+}
+
+func closePort(port runtime.Port) {
+	if p, ok := port.(io.Closer); ok {
+		_ = p.Close() // a port's Close cannot fail
+	}
 }

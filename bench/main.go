@@ -2,40 +2,32 @@ package main
 
 import (
 	"context"
-	"flag"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
-	"strings"
+	"runtime"
 	"time"
+
+	"github.com/millrace-streams/millrace/bench/internal/contender"
+	"github.com/millrace-streams/millrace/bench/internal/measure"
+	"github.com/millrace-streams/millrace/bench/internal/report"
+	"github.com/millrace-streams/millrace/bench/internal/wire"
+	"github.com/millrace-streams/millrace/bench/internal/work"
 )
 
-// options are the command's flags.
-type options struct {
-	brokers    []string
-	brokerDir  string
-	records    int
-	lines      int
-	keys       []int
-	runs       int
-	only       []string
-	interval   time.Duration
-	out        string
-	cpuProfile string
-}
-
 func main() {
-	if job, ok := os.LookupEnv(childVariable); ok {
-		os.Exit(child(job))
-	}
+	contender.Child()
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o, err := parse(os.Args[1:])
 	if err == nil {
+		if o.list {
+			o.print(os.Stdout)
+			return
+		}
 		err = run(ctx, o)
 	}
 	if err != nil {
@@ -44,101 +36,116 @@ func main() {
 	}
 }
 
-func parse(args []string) (options, error) {
-	o := options{}
-	f := flag.NewFlagSet("bench", flag.ExitOnError)
-	brokers := f.String("brokers", "", "host:port of brokers, comma-separated; without, a broker is started by scripts/kafka/broker.sh")
-	keys := f.String("keys", "1000,100000,1000000", "distinct keys of the counts, comma-separated; empty leaves them out")
-	only := f.String("only", "", "contenders to run, comma-separated; all if empty")
-	f.StringVar(&o.brokerDir, "broker-dir", "", "data of the broker that is started; default is in the temporary folder. It stays, so that inputs are loaded once")
-	f.IntVar(&o.records, "records", 2_000_000, "records of each count")
-	f.IntVar(&o.lines, "lines", 1_000_000, "lines of the word count; 0 leaves it out")
-	f.IntVar(&o.runs, "runs", 3, "runs of each contender")
-	f.DurationVar(&o.interval, "commit-interval", 100*time.Millisecond, "time between commits")
-	f.StringVar(&o.out, "out", "", "file for the figures as JSON")
-	f.StringVar(&o.cpuProfile, "cpuprofile", "", "folder for a CPU profile of each run")
-	_ = f.Parse(args) // it exits on errors
-
-	o.brokers, o.only = list(*brokers), list(*only)
-	for _, k := range list(*keys) {
-		n, err := strconv.Atoi(k)
-		if err != nil || n < 1 {
-			return o, fmt.Errorf("-keys: %q is not a positive number", k)
-		}
-		o.keys = append(o.keys, n)
-	}
-	for _, name := range o.only {
-		if !slices.ContainsFunc(contenders, func(c contender) bool { return c.name == name }) {
-			return o, fmt.Errorf("-only: there is no contender %q", name)
-		}
-	}
-	if f.NArg() > 0 || o.runs < 1 || o.records < 1 || o.lines < 0 {
-		return o, fmt.Errorf("bad arguments: see -help")
-	}
-	return o, nil
-}
-
-// list splits at commas; nothing is an empty list.
-func list(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(s, ",")
-}
-
-// run makes the inputs, runs everything and reports.
+// run runs everything that was asked for, and reports.
 func run(ctx context.Context, o options) error {
 	if len(o.brokers) == 0 {
-		address, stop, err := startBroker(ctx, o.brokerDir)
+		address, stop, err := wire.StartBroker(ctx, o.brokerDir)
 		if err != nil {
 			return err
 		}
 		defer stop()
 		o.brokers = []string{address}
 	}
-	works := workloads(o)
-	for _, w := range works {
-		if err := load(ctx, o.brokers, w); err != nil {
-			return fmt.Errorf("load %s: %w", w.Topic, err)
-		}
+	cluster, err := wire.Open(o.brokers)
+	if err != nil {
+		return err
 	}
-	r := newReport(o)
-	for _, w := range works {
-		if err := measure(ctx, o, w, r); err != nil {
+	defer cluster.Close()
+	r := &measure.Runner{Brokers: o.brokers, Cluster: cluster, Interval: o.interval, Threads: o.threads, Profiles: o.profiles}
+	rep := o.report()
+	rep.KafkaStreams = o.java(ctx, r)
+	for _, w := range o.workloads {
+		if err := o.measure(ctx, r, w, rep.Section(w)); err != nil {
 			return err
 		}
-		r.print(os.Stdout, w)
-	}
-	if o.out != "" {
-		if err := r.write(o.out); err != nil {
+		rep.Section(w).Print(os.Stdout)
+		rep.Took = time.Since(rep.Started)
+		rep.Judge()
+		if err := o.write(rep); err != nil { // what there is stays if the rest is interrupted
 			return err
 		}
 	}
-	if n := r.failures(); n > 0 {
+	rep.PrintAims(os.Stdout)
+	fmt.Printf("took %v\n", rep.Took.Round(time.Second))
+	if n := rep.Failures(); n > 0 {
 		return fmt.Errorf("%d runs have no figure", n)
 	}
 	return nil
 }
 
+func (o options) report() *report.Report {
+	return &report.Report{
+		Started: time.Now().UTC(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(),
+		Threads: o.threads, Interval: o.interval.String(), Scale: o.scale,
+	}
+}
+
+// java makes Kafka Streams ready, if it is to run, and returns its version or why there is none.
+func (o options) java(ctx context.Context, r *measure.Runner) string {
+	for _, w := range o.workloads {
+		for _, c := range o.contenders {
+			if !c.Java() || !c.Can(w) {
+				continue
+			}
+			peer, err := contender.BuildPeer(ctx, peerFolder)
+			if err != nil {
+				slog.Error("only what is in Go is run", "error", err)
+				return err.Error()
+			}
+			r.Peer = peer
+			return peer.Version()
+		}
+	}
+	return "not run"
+}
+
+// peerFolder is where the Java program lies.
+const peerFolder = "bench/peer"
+
 // measure runs the contenders of a workload in turn, several times.
-func measure(ctx context.Context, o options, w workload, r *report) error {
-	want := w.expected()
+func (o options) measure(ctx context.Context, r *measure.Runner, w work.Workload, s *report.Section) error {
+	var table *work.Table
+	if w.Topic != "" {
+		base, err := wire.Load(ctx, r.Cluster, w)
+		if err != nil {
+			return fmt.Errorf("load %s: %w", w.Topic, err)
+		}
+		table = w.Expected(base)
+	}
+	took := map[string]time.Duration{}
 	for n := range o.runs {
-		for _, c := range contenders {
-			if len(o.only) > 0 && !slices.Contains(o.only, c.name) {
+		for _, c := range o.contenders {
+			if !c.Can(w) || c.Java() && r.Peer == nil || n >= slowRuns && took[c.Name] > o.slow {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			fig, err := runOnce(ctx, o, w, c, n, want)
+			began := time.Now()
+			fig, err := r.Run(ctx, w, c, table)
+			took[c.Name] = time.Since(began)
 			if err != nil { // it has no figure; the others have
-				slog.Error("no figure", "workload", w.Name, "contender", c.name, "run", n+1, "error", err)
+				slog.Error("no figure", "workload", w.Name, "contender", c.Name, "run", n+1, "error", err)
 			} else {
-				slog.Info("ran", "workload", w.Name, "contender", c.name, "run", n+1, "seconds", fig.Seconds)
+				slog.Info("ran", "workload", w.Name, "contender", c.Name, "run", n+1, "took", took[c.Name].Round(time.Second/10))
 			}
-			r.add(w, c, fig, err)
+			s.Add(c.Name, fig, err)
 		}
 	}
 	return nil
+}
+
+// slowRuns is how many runs a slow contender has.
+const slowRuns = 2
+
+// write writes the files that were asked for.
+func (o options) write(rep *report.Report) error {
+	var errs []error
+	if o.json != "" {
+		errs = append(errs, rep.Write(o.json))
+	}
+	if o.html != "" {
+		errs = append(errs, rep.WritePage(o.html))
+	}
+	return errors.Join(errs...)
 }

@@ -125,30 +125,41 @@ func TestRestoreSkipsWhatItHas(t *testing.T) {
 
 func TestRestoreFlushesWhileItGoesOn(t *testing.T) {
 	t.Parallel()
-	backend := memory.New()
+	backend := &failing{Backend: memory.New()}
 	l := store.NewLayered("counts", backend)
 	r := changelog.NewRestorer(l, 6, 0)
-	r.FlushBytes = 1
 	add(t, r, 2, put("b", "1", 0), put("a", "1", 1))
-	batch, ok := r.BeginFlush()
-	if !ok || len(batch.Entries) != 2 || batch.Offset != 2 {
-		t.Fatalf("batch %v, %v", batch, ok)
+	backend.fails = true
+	if err := r.Flush(); !errors.Is(err, errDiskFull) {
+		t.Fatal(err)
 	}
+	// What could not be written goes with the next flush.
+	backend.fails = false
 	add(t, r, 4, put("a", "2", 2), tombstone("b", 3))
-	if _, ok := r.BeginFlush(); ok {
-		t.Fatal("two flushes in flight")
-	}
-	// The first flush fails: its batch goes with the next one.
-	r.EndFlush(errors.New("disk full"))
-	batch, ok = r.BeginFlush()
-	if !ok || batch.Offset != 4 {
-		t.Fatalf("batch %v, %v", batch, ok)
-	}
-	r.EndFlush(backend.Apply(batch))
+	must(t, r.Flush())
 	if offset, ok := backend.Offset(); offset != 4 || !ok {
 		t.Fatal(offset, ok)
 	}
+	if n := l.UnflushedBytes(); n != 0 {
+		t.Fatalf("%d bytes are staged", n)
+	}
+	must(t, r.Flush())
 	wantContents(t, l, "a=2")
+}
+
+var errDiskFull = errors.New("disk full")
+
+// failing is a backend that may refuse to be written.
+type failing struct {
+	store.Backend
+	fails bool
+}
+
+func (f *failing) Apply(b store.Batch) error {
+	if f.fails {
+		return errDiskFull
+	}
+	return f.Backend.Apply(b)
 }
 
 func TestNullKeyNamesTheOffset(t *testing.T) {

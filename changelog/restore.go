@@ -10,26 +10,22 @@ import (
 // Forever is the end of a restore that never finishes: a standby.
 const Forever = math.MaxInt64
 
-// DefaultFlushBytes is the bound on what a restore stages in memory before it
-// asks for a flush. Large batches are what makes bulk loading fast.
-const DefaultFlushBytes = 64 << 20
-
 // Restorer brings one store of one partition up to an offset of its changelog.
 //
 //	r := NewRestorer(layered, end, from)
 //	for !r.Done() {
 //		records, next := fetch(r.Position())
 //		r.Add(records, next)
-//		if batch, ok := r.BeginFlush(); ok { r.EndFlush(backend.Apply(batch)) }
+//		if layered.UnflushedBytes() > enough { r.Flush() }
 //	}
+//
+// Large batches are what makes bulk loading fast. What is staged when the restore
+// is done is left to the store's usual flushing.
 //
 // It goes by positions, not by counts: a compacted log has holes, and its tail
 // may be control records or an aborted transaction, which no fetch delivers.
 // Records must be committed ones, in ascending order of offsets.
 type Restorer struct {
-	// FlushBytes is the memory above which BeginFlush has a batch.
-	FlushBytes int
-
 	layered  *store.Layered
 	position int64
 	end      int64
@@ -41,7 +37,7 @@ type Restorer struct {
 // offset of the log: never from a policy for inputs. If from is at the end
 // already, the restore is done and l holds that offset.
 func NewRestorer(l *store.Layered, end, from int64) *Restorer {
-	r := &Restorer{FlushBytes: DefaultFlushBytes, layered: l, position: from, end: end}
+	r := &Restorer{layered: l, position: from, end: end}
 	l.Restored(from)
 	return r
 }
@@ -110,16 +106,13 @@ func (r *Restorer) put(rec *Record) error {
 	return nil
 }
 
-// BeginFlush returns a batch for the backend's Apply, on whatever goroutine,
-// when enough is staged and no flush is in flight; EndFlush must follow. Add
-// may go on meanwhile. What is staged when the restore is done is left to the
-// store's usual flushing.
-func (r *Restorer) BeginFlush() (store.Batch, bool) {
-	if r.layered.UnflushedBytes() < r.FlushBytes {
-		return store.Batch{}, false
+// Flush writes what is staged to the backend. After an error it stays staged.
+func (r *Restorer) Flush() error {
+	batch, ok := r.layered.BeginFlush()
+	if !ok {
+		return nil
 	}
-	return r.layered.BeginFlush()
+	err := r.layered.Backend().Apply(batch)
+	r.layered.EndFlush(err)
+	return err
 }
-
-// EndFlush tells how Apply ended. After an error the batch stays staged.
-func (r *Restorer) EndFlush(err error) { r.layered.EndFlush(err) }

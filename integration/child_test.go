@@ -46,6 +46,9 @@ type spec struct {
 	Standbys           int
 	AcceptableLag      int64
 	Quiet              bool // the child tells nothing
+	PurgeInterval      time.Duration
+	ShutdownTimeout    time.Duration
+	Hang               bool // what "hanging" does at the value "hang"
 }
 
 // kinds are the topologies that a child can run. tell writes a line to the parent.
@@ -55,17 +58,23 @@ var kinds = map[string]func(b *topology.Builder, s spec, tell func(string)){
 	"ledger": func(b *topology.Builder, s spec, tell func(string)) {
 		ledger(topology.From(b, text(s.In)), s.Out, func(key, value string) { tell(key + " " + value) })
 	},
-	"counting": func(b *topology.Builder, s spec, tell func(string)) {
-		countEach(topology.Peek(topology.From(b, text(s.In)), func(key, value string) { tell(key + " " + value) }), s.Out)
-	},
-	"ticker": func(b *topology.Builder, s spec, tell func(string)) { ticker(b, s.In, tell) },
+	"counting":       toldCounts,
+	"leaks-counting": toldCounts,
+	"hanging":        hanging,
+	"ticker":         func(b *topology.Builder, s spec, tell func(string)) { ticker(b, s.In, tell) },
+}
+
+// toldCounts counts, and tells of each record.
+func toldCounts(b *topology.Builder, s spec, tell func(string)) {
+	countEach(topology.Peek(topology.From(b, text(s.In)), func(key, value string) { tell(key + " " + value) }), s.Out)
 }
 
 func (s spec) config() millrace.Config {
 	c := millrace.Config{
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
-		StagedBytes: s.StagedBytes, Standbys: s.Standbys, AcceptableLag: s.AcceptableLag, Store: store.Opener(bolt.Opener{}),
+		Standbys: s.Standbys, AcceptableLag: s.AcceptableLag,
+		StagedBytes: s.StagedBytes, PurgeInterval: s.PurgeInterval, ShutdownTimeout: s.ShutdownTimeout, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
 		c.Store = memory.Opener{}
@@ -124,7 +133,7 @@ func (s spec) run(ctx context.Context) error {
 	}
 	before := goleak.IgnoreCurrent()
 	err = app.Run(ctx)
-	if s.Kind == "leaks" {
+	if strings.HasPrefix(s.Kind, "leaks") {
 		err = errors.Join(err, goleak.Find(before))
 	}
 	return err
@@ -219,10 +228,16 @@ func (c *child) kill() {
 	_ = c.wait()
 }
 
+// end asks the child to end.
+func (c *child) end() {
+	c.t.Helper()
+	c.signal(syscall.SIGTERM)
+}
+
 // stop ends the child in order.
 func (c *child) stop() {
 	c.t.Helper()
-	c.signal(syscall.SIGTERM)
+	c.end()
 	late := time.AfterFunc(patience, func() { _ = c.cmd.Process.Kill() })
 	defer late.Stop()
 	if err := c.wait(); err != nil {

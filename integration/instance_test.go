@@ -51,16 +51,22 @@ func config(t *testing.T) millrace.Config {
 // start runs the application until stop is called or the test ends.
 func start(t *testing.T, topo *topology.Topology, cfg millrace.Config) *instance {
 	t.Helper()
-	i := &instance{t: t, ended: make(chan struct{})}
 	log := &testLog{t: t, since: time.Now()}
-	i.log = log
+	i := &instance{t: t, ended: make(chan struct{}), log: log}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	onRestored, onDropped := cfg.OnRestored, cfg.OnDropped
 	cfg.OnRestored = func(r millrace.Restored) {
+		if onRestored != nil {
+			onRestored(r)
+		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.restored = append(i.restored, r)
 	}
 	cfg.OnDropped = func(e *processor.RecordError, a processor.Action) {
+		if onDropped != nil {
+			onDropped(e, a)
+		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.dropped = append(i.dropped, dropped{e, a})
@@ -171,15 +177,31 @@ type testLog struct {
 	mu    sync.Mutex
 	t     *testing.T // nil once closed
 	since time.Time
-	lines []string
+	text  bytes.Buffer
+}
+
+// count returns how many lines hold all of the texts.
+func (l *testLog) count(texts ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		holds := true
+		for _, text := range texts {
+			holds = holds && strings.Contains(line, text)
+		}
+		if holds {
+			n++
+		}
+	}
+	return n
 }
 
 // Write implements io.Writer.
 func (l *testLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.text.Write(line)
 	if l.t != nil {
-		l.lines = append(l.lines, string(line))
 		l.t.Logf("%6d ms %s", time.Since(l.since).Milliseconds(), bytes.TrimSpace(line))
 	}
 	return len(line), nil
@@ -189,14 +211,7 @@ func (l *testLog) Write(line []byte) (int, error) {
 func (i *instance) logged(n int, parts ...string) {
 	i.t.Helper()
 	i.eventually(func() (bool, string) {
-		i.log.mu.Lock()
-		defer i.log.mu.Unlock()
-		seen := 0
-		for _, line := range i.log.lines {
-			if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
-				seen++
-			}
-		}
+		seen := i.log.count(parts...)
 		return seen >= n, fmt.Sprintf("%d of %d lines with %q were logged", seen, n, parts)
 	})
 }

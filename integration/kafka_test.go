@@ -90,6 +90,29 @@ func changelog(t *testing.T, app, store string, records ...brokertest.Record) st
 	return topic
 }
 
+// setOffset commits an offset of a group that nobody is a member of, as an operator does.
+func setOffset(t *testing.T, group, topic string, partition int32, offset int64) {
+	t.Helper()
+	c := client(t, brokertest.Brokers(t))
+	req := &sarama.OffsetCommitRequest{Version: 7, ConsumerGroup: group, ConsumerGroupGeneration: -1}
+	req.AddBlockWithLeaderEpoch(topic, partition, offset, -1, 0, "")
+	brokertest.Eventually(t, patience, func() (bool, string) {
+		if err := c.RefreshCoordinator(group); err != nil {
+			return false, err.Error()
+		}
+		b, err := c.Coordinator(group)
+		if err != nil {
+			return false, err.Error()
+		}
+		resp, err := b.CommitOffset(req)
+		if err != nil {
+			return false, err.Error()
+		}
+		refused := resp.Errors[topic][partition]
+		return refused == sarama.ErrNoError, refused.Error()
+	})
+}
+
 // row is a record of a changelog of counts.
 func row(key string, n int64) brokertest.Record {
 	return brokertest.Record{Key: []byte(key), Value: encoded(n), Timestamp: time.UnixMilli(1000 + n)}
@@ -161,6 +184,20 @@ func settled(t *testing.T, brokers []string, topic string) []brokertest.Record {
 		})
 	}
 	return brokertest.ReadCommitted(t, brokers, topic)
+}
+
+// topicConfig returns the settings of a topic.
+func topicConfig(t *testing.T, topic string) map[string]string {
+	t.Helper()
+	entries, err := admin(t).DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for _, e := range entries {
+		settings[e.Name] = e.Value
+	}
+	return settings
 }
 
 // members returns the state of a group and how many members it has.

@@ -53,6 +53,7 @@ func TestFieldReport14EmptiedChangelog(t *testing.T) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	log := changelog(t, cfg.ApplicationID, "counts", rows(0, 20)...)
+	setOffset(t, cfg.ApplicationID, in, 0, 0)
 	first := start(t, counting(t, in, out), cfg)
 	first.restores(1)
 	first.stop()
@@ -84,6 +85,7 @@ func TestFieldReport14Holes(t *testing.T) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	log := changelog(t, cfg.ApplicationID, "counts", rows(0, 17)...)
+	setOffset(t, cfg.ApplicationID, in, 0, 0)
 	tx := newTransactions(t)
 	tx.write(log, true, row("a", 1))
 	tx.write(log, false, rows(100, 20)...)
@@ -146,6 +148,7 @@ func TestFieldReport15EndIsExclusive(t *testing.T) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	log := changelog(t, cfg.ApplicationID, "ledger")
+	setOffset(t, cfg.ApplicationID, in, 0, 0)
 	entries := func(from, n int) (all []brokertest.Record) {
 		for i := range n {
 			all = append(all, brokertest.Record{Key: fmt.Appendf(nil, "k%d", from+i), Value: []byte("v")})
@@ -185,6 +188,7 @@ func TestFieldReport16RestoreIgnoresReset(t *testing.T) {
 			cfg.OffsetReset = millrace.Latest
 			changelog(t, cfg.ApplicationID, "counts", rows(0, n)...)
 			send(t, in, "skipped", "x")
+			setOffset(t, cfg.ApplicationID, in, 0, 1)
 			app := start(t, counting(t, in, out), cfg)
 			if r := app.restores(1)[0]; r.Records != int64(n) || r.From != 0 || r.To != int64(n) {
 				t.Errorf("restored %+v, want %d records", r, n)

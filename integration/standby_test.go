@@ -136,6 +136,7 @@ func TestFieldReport17OpenTransaction(t *testing.T) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	log := changelog(t, cfg.ApplicationID, "counts", rows(0, 10)...)
+	setOffset(t, cfg.ApplicationID, in, 0, 0)
 	dead, other := newTransactions(t), newTransactions(t)
 	if err := dead.p.BeginTxn(); err != nil {
 		t.Fatal(err)

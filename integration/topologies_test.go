@@ -157,3 +157,13 @@ func printable(b []byte) string {
 	}
 	return string(b)
 }
+
+// joining joins a stream with a table.
+func joining(t testing.TB, left, right, out string) *topology.Topology {
+	t.Helper()
+	return build(t, func(b *topology.Builder) {
+		rows := topology.Table(b, text(right), store.NewKeyValue("rows", serde.String, serde.String))
+		joined := topology.JoinTable(topology.From(b, text(left)), rows, func(_, l, r string) string { return l + r })
+		topology.To(joined, text(out))
+	})
+}

@@ -25,6 +25,7 @@ type graph struct {
 	inputs  []topology.Topic[string, []byte]
 	outputs []output
 	tables  []contents
+	seen    func() // if set, told of each record of an input topic when a task gets it
 }
 
 // operators builds each operator of scenarios.
@@ -46,8 +47,8 @@ func operator(op scenario.Op) func(*graph, scenario.Op) {
 }
 
 // build declares the scenario's topology.
-func build(s scenario.Scenario) (*graph, *topology.Topology, error) {
-	g := &graph{b: topology.NewBuilder(), handles: map[string]any{}, windows: map[string]serde.Serde[windowed]{}}
+func build(s scenario.Scenario, seen func()) (*graph, *topology.Topology, error) {
+	g := &graph{b: topology.NewBuilder(), handles: map[string]any{}, windows: map[string]serde.Serde[windowed]{}, seen: seen}
 	for _, op := range s.Ops {
 		add := operator(op)
 		if add == nil {
@@ -74,6 +75,12 @@ func (g *graph) put(op scenario.Op, handle any) { g.handles[op.ID] = handle }
 // topic declares an input topic.
 func (g *graph) topic(name string) topology.Topic[string, []byte] {
 	t := topology.NewTopic(name, serde.String, serde.Bytes)
+	if g.seen != nil {
+		t = t.WithEventTime(func(_ string, _ []byte, recordTime, _ int64) int64 {
+			g.seen()
+			return recordTime
+		})
+	}
 	g.inputs = append(g.inputs, t)
 	return t
 }

@@ -25,11 +25,6 @@ var (
 	shown  = flag.Int("shown", 5, "number of failing scenarios that are shrunk and shown, of each kind one at the most")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(m.Run())
-}
-
 func start(t *testing.T) *oracle.KafkaStreams {
 	t.Helper()
 	k, err := oracle.StartKafkaStreams("java")
@@ -105,18 +100,29 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestFresh compares on random scenarios, as many of each kind.
-func TestFresh(t *testing.T) {
-	seed := uint64(time.Now().UnixNano() / 1e6)
+// seed returns the seed of this run, and says it.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	n := uint64(time.Now().UnixNano() / 1e6)
 	if s, err := strconv.ParseUint(os.Getenv("MILLRACE_SEED"), 10, 64); err == nil {
-		seed = s
+		n = s
 	}
-	t.Logf("MILLRACE_SEED=%d", seed)
+	t.Logf("MILLRACE_SEED=%d", n)
+	return n
+}
+
+// fresh makes at least n scenarios, as many of each kind.
+func fresh(seed uint64, n int) (list []scenario.Scenario) {
 	names := kinds()
-	var list []scenario.Scenario
-	for i := 0; i < *count || i%len(names) != 0; i++ {
+	for i := 0; i < n || i%len(names) != 0; i++ {
 		list = append(list, oracle.Imitate(scenario.Generate(names[i%len(names)], seed+uint64(i/len(names)))))
 	}
+	return list
+}
+
+// TestFresh compares on random scenarios.
+func TestFresh(t *testing.T) {
+	list, names := fresh(seed(t), *count), kinds()
 	k := start(t)
 	failing := map[string]scenario.Scenario{}
 	bad := 0

@@ -3,8 +3,10 @@ package oracle_test
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/millrace-streams/millrace/oracle"
@@ -46,6 +48,8 @@ func goldens(t *testing.T) map[string][]golden {
 	}
 	return files
 }
+
+func sorted(files map[string][]golden) []string { return slices.Sorted(maps.Keys(files)) }
 
 // TestGolden compares with the committed answers of Kafka Streams.
 func TestGolden(t *testing.T) {

@@ -8,16 +8,24 @@ import (
 
 	"github.com/millrace-streams/millrace/oracle/scenario"
 	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/testdriver"
 	"github.com/millrace-streams/millrace/topology"
 )
 
-// output makes the reading end of an output topic.
-type output func(*testdriver.Driver) func() []scenario.Row
+// Text decodes a record's key or a record's value, for people; nil is null.
+type Text func(key, value []byte) (k, v *string, err error)
+
+// output reads an output topic.
+type output struct {
+	topic string
+	open  func(*testdriver.Driver) func() []scenario.Row
+	text  Text
+}
 
 func outputOf[K, V any](t topology.Topic[K, V], key func(K) string, value func(V) string) output {
-	return func(d *testdriver.Driver) func() []scenario.Row {
+	open := func(d *testdriver.Driver) func() []scenario.Row {
 		out := testdriver.Output(d, t)
 		return func() (rows []scenario.Row) {
 			for _, r := range out.ReadAll() {
@@ -33,6 +41,27 @@ func outputOf[K, V any](t topology.Topic[K, V], key func(K) string, value func(V
 			return rows
 		}
 	}
+	return output{t.Name(), open, textOf(t.KeySerde(), key, t.ValueSerde(), value)}
+}
+
+func textOf[K, V any](keys serde.Serde[K], key func(K) string, values serde.Serde[V], value func(V) string) Text {
+	return func(rawKey, rawValue []byte) (k, v *string, err error) {
+		if k, err = decoded(keys, key, rawKey); err == nil {
+			v, err = decoded(values, value, rawValue)
+		}
+		return k, v, err
+	}
+}
+
+func decoded[T any](s serde.Serde[T], show func(T) string, raw []byte) (*string, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	v, err := s.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return new(show(v)), nil
 }
 
 // origin returns the values of headers.
@@ -48,17 +77,19 @@ func origin(headers []processor.Header) string {
 type contents struct {
 	name string
 	read func(*testdriver.Driver) []scenario.Row
+	text Text // of the changelog
 }
 
 func contentsOf[V any](s *store.KeyValue[string, V], show func(V) string) contents {
-	return contents{s.Name(), func(d *testdriver.Driver) (rows []scenario.Row) {
+	read := func(d *testdriver.Driver) (rows []scenario.Row) {
 		in := testdriver.Store(d, s)
 		for _, p := range in.All() {
 			_, ts, _ := in.GetWithTime(p.Key)
 			rows = append(rows, scenario.Row{Key: &p.Key, Value: new(show(p.Value)), Time: ts})
 		}
 		return rows
-	}}
+	}
+	return contents{s.Name(), read, textOf(s.KeySerde(), plain, s.ValueSerde(), show)}
 }
 
 // Millrace runs a scenario on the test driver: the loop of the application. After each step, all that it caused is processed and
@@ -69,7 +100,7 @@ func Millrace(s scenario.Scenario, before func(*testdriver.Driver, int), opts ..
 			err = fmt.Errorf("oracle: %s: panic: %v", s.ID, v)
 		}
 	}()
-	g, top, err := build(s)
+	g, top, err := build(s, nil)
 	if err != nil {
 		return a, err
 	}
@@ -126,7 +157,7 @@ func senders(g *graph, d *testdriver.Driver) map[string]func(int, scenario.Step)
 func drains(g *graph, d *testdriver.Driver) func(step int) []scenario.Row {
 	var reads []func() []scenario.Row
 	for _, o := range g.outputs {
-		reads = append(reads, o(d))
+		reads = append(reads, o.open(d))
 	}
 	return func(step int) (rows []scenario.Row) {
 		for _, read := range reads {

@@ -67,7 +67,7 @@ func restarts(s scenario.Scenario) func(*testdriver.Driver, int) {
 func TestPartitions(t *testing.T) {
 	for _, list := range goldens(t) {
 		for _, g := range list {
-			if !slices.Contains([]string{"stateless", "aggregate", "table", "join", "foreign"}, scenario.Family(g.Scenario.ID)) {
+			if !byKey(g.Scenario) {
 				continue
 			}
 			got, err := oracle.Millrace(g.Scenario, nil, testdriver.DefaultPartitions(3))
@@ -96,7 +96,7 @@ func TestCached(t *testing.T) {
 	for _, list := range goldens(t) {
 		for _, g := range list {
 			s := g.Scenario
-			if !s.Uses("changes") || s.Uses("suppress", "tsuppress") {
+			if !endsInTable(s) {
 				continue
 			}
 			got, err := oracle.Millrace(s, nil, testdriver.Cached())
@@ -107,6 +107,11 @@ func TestCached(t *testing.T) {
 			}
 		}
 	}
+}
+
+// endsInTable reports whether the last values of a scenario's output are those of a table, whenever its changes are told.
+func endsInTable(s scenario.Scenario) bool {
+	return s.Uses("changes") && !s.Uses("suppress", "tsuppress")
 }
 
 // last returns the last value of each key that is there.

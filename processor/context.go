@@ -84,12 +84,25 @@ func (c *Context[K, V]) StreamTime() int64 { return c.task.streamTime }
 // Now returns the wall clock in milliseconds, as of the turn of the loop in which the call is made.
 func (c *Context[K, V]) Now() int64 { return c.task.now }
 
-// Layered opens a store by name, for the typed views: Counts.View(ctx). The store must have been connected to the node.
+// Layered opens a store by name, for the typed views: Counts.View(ctx). The store must have been connected to the node. A
+// global table has no view: Names.Query(ctx) reads it.
 func (c *Context[K, V]) Layered(name string) (*store.Layered, error) {
+	if slices.Contains(c.node.Globals, name) {
+		return nil, fmt.Errorf("%w: %q, node %q", ErrReadOnly, name, c.node.Name)
+	}
 	if !slices.Contains(c.node.Stores, name) {
 		return nil, fmt.Errorf("%w: store %q, node %q", ErrUnknownStore, name, c.node.Name)
 	}
 	return c.task.Layered(name)
+}
+
+// Queried makes a context a store.QuerySource of global tables: Names.Query(ctx) reads the rows of all partitions, as they are
+// at each call. The table's store must have been connected to the node.
+func (c *Context[K, V]) Queried(d store.Declaration) (store.Queried, error) {
+	if !slices.Contains(c.node.Globals, d.Name()) {
+		return store.Queried{}, fmt.Errorf("%w: global table %q, node %q", ErrUnknownStore, d.Name(), c.node.Name)
+	}
+	return c.task.opt.Queries.Queried(d)
 }
 
 // Schedule calls fn whenever interval (at least a millisecond) has passed on the given clock, with the time in

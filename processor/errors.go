@@ -15,6 +15,8 @@ var (
 	ErrFarAhead = errors.New("processor: timestamp too far ahead")
 	// ErrUnknownStore is a store that the node was not connected to when the topology was declared.
 	ErrUnknownStore = errors.New("processor: store not connected to this node")
+	// ErrReadOnly is a view of a global table's store, which processors can only query.
+	ErrReadOnly = errors.New("processor: a global table's store has no view, open it with Query")
 	// ErrUnknownChild is a forward to a child that the node does not have.
 	ErrUnknownChild = errors.New("processor: no such child")
 	// ErrForward is a forward by user code that has to return its result instead.

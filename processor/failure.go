@@ -28,7 +28,23 @@ func (t *Task) bad(err error) error {
 	case errors.As(err, &panicked) && t.node >= 0:
 		e.Node = t.spec.name(t.node)
 	}
+	if cause := t.unreadable(); cause != nil { // no fault of the record's
+		kind = KindFatal
+		if !errors.Is(e.Err, errors.Unwrap(cause)) {
+			e.Err = fmt.Errorf("%w: %w", e.Err, cause)
+		}
+	}
 	return t.settle(e, kind)
+}
+
+// unreadable returns why a store of the task could not be read, nil if none has failed. A processor may have taken no notice.
+func (t *Task) unreadable() error {
+	for _, s := range t.stores {
+		if err := s.Failure(); err != nil {
+			return fmt.Errorf("store %q cannot be read: %w", s.Name(), err)
+		}
+	}
+	return nil
 }
 
 // NullKey follows the policy for a null key at a node that needs one. The rest of the step goes on unless it returns an

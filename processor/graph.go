@@ -74,6 +74,8 @@ type Source func(*Raw) error
 type StoreSpec struct {
 	Name        string
 	Declaration store.Declaration
+	// ByKey says that the rows of a key are in the partition that PartitionForKey chooses for it, and in no other.
+	ByKey bool
 }
 
 // Changelog returns the name of the store's changelog topic: <app>-<store>-changelog.

@@ -62,7 +62,7 @@ const commitCount = "@commits"
 
 // countCommit is called by Prepare before it names positions.
 func (t *Task) countCommit() {
-	if len(t.kept) > 0 {
+	if len(t.kept)+len(t.opt.Marks) > 0 {
 		t.commits++
 	}
 }
@@ -70,22 +70,38 @@ func (t *Task) countCommit() {
 // inherit takes over what the nodes of the task's former life have kept, as of their last commit. What Kafka Streams has
 // written is not counted: of its numbers, the highest count.
 func (t *Task) inherit(starts []Start) {
-	t.inherited, t.commits = map[string]int64{}, Unknown
+	var all []string
 	for _, s := range starts {
-		entries := decodeKept(s.Metadata)
-		commits := int64(Unknown)
-		if i := slices.IndexFunc(entries, func(e keptEntry) bool { return e.name == commitCount }); i >= 0 {
-			commits = entries[i].value
-		}
-		if commits < t.commits {
+		all = append(all, s.Metadata)
+	}
+	t.inherited, t.commits = newestKept(all)
+}
+
+// newestKept returns the entries of the newest commit among the metadata of a task's positions, and its number, Unknown if
+// none has one.
+func newestKept(metadata []string) (kept map[string]int64, newest int64) {
+	kept, newest = map[string]int64{}, Unknown
+	for _, m := range metadata {
+		entries := decodeKept(m)
+		commits := countOf(entries)
+		if commits < newest {
 			continue
 		}
-		if commits > t.commits {
-			t.commits = commits
-			clear(t.inherited)
+		if commits > newest {
+			newest = commits
+			clear(kept)
 		}
 		for _, e := range entries {
-			t.inherited[e.name] = max(t.inherited[e.name], e.value)
+			kept[e.name] = max(kept[e.name], e.value)
 		}
 	}
+	return kept, newest
+}
+
+// countOf returns the number of the commit that the entries are of, Unknown if it has none.
+func countOf(entries []keptEntry) int64 {
+	if i := slices.IndexFunc(entries, func(e keptEntry) bool { return e.name == commitCount }); i >= 0 {
+		return entries[i].value
+	}
+	return Unknown
 }

@@ -12,10 +12,10 @@ const Unknown = -1
 // restart: Kafka Streams' TopicPartitionMetadata, Base64 of a byte 2, the partition's time as a big-endian int64, an int32,
 // the number of entries of processors, and these: an int32, the length of the name, the name, and an int64. There are none
 // here; a task adds what its nodes keep, see [Task.Keep].
-func EncodePartitionTime(time int64) string { return encodeMetadata(time, 0, nil) }
+func EncodePartitionTime(time int64) string { return encodeMetadata(time, 0, nil, nil) }
 
-func encodeMetadata(time, commits int64, kept []*Kept) string {
-	b := binary.BigEndian.AppendUint64(append(make([]byte, 0, 64), 2), uint64(time))
+func encodeMetadata(time, commits int64, kept []*Kept, marks []Mark) string {
+	b := binary.BigEndian.AppendUint64(append(make([]byte, 0, 128), 2), uint64(time))
 	n := uint32(0)
 	b = binary.BigEndian.AppendUint32(b, n)
 	add := func(name string, value int64) {
@@ -27,6 +27,9 @@ func encodeMetadata(time, commits int64, kept []*Kept) string {
 		if k.value != Unknown {
 			add(k.name, k.value)
 		}
+	}
+	for _, m := range marks {
+		add(m.Name, m.Value)
 	}
 	if n > 0 {
 		add(commitCount, commits)

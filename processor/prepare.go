@@ -8,6 +8,11 @@ func (t *Task) StagedBytes() int {
 	for _, s := range t.stores {
 		n += s.StagedBytes()
 	}
+	for _, c := range t.caches {
+		if s, ok := c.(Staged); ok {
+			n += s.StagedBytes()
+		}
+	}
 	return n
 }
 
@@ -55,6 +60,9 @@ func (t *Task) Prepare(c *Commit) error {
 			return t.describe(fmt.Errorf("expire store %q: %w", s.Name(), err))
 		}
 	}
+	if err := t.unreadable(); err != nil {
+		return t.describe(err)
+	}
 	t.countCommit()
 	records, positions, writes := len(c.Records), len(c.Positions), len(c.Writes)
 	c.Records = t.Out.move(c.Records)
@@ -88,7 +96,7 @@ func (t *Task) Prepare(c *Commit) error {
 
 // at returns a position of an input. Stream time and what nodes keep survive in its metadata.
 func (t *Task) at(in *input, offset int64) Position {
-	return Position{TopicPartition: in.tp, Offset: offset, Metadata: encodeMetadata(in.time, t.commits, t.kept)}
+	return Position{TopicPartition: in.tp, Offset: offset, Metadata: encodeMetadata(in.time, t.commits, t.kept, t.opt.Marks)}
 }
 
 // flushCaches goes round until nothing is held back, since a forward may change a table above.

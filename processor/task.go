@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-streams/millrace/store"
@@ -26,6 +27,12 @@ type Options struct {
 	MaxIdle time.Duration
 	// Globals are the global tables, by the names of their stores.
 	Globals map[string]GlobalRows
+	// Queries is where processors read them. It is needed if any does.
+	Queries store.QuerySource
+	// Yield, if set, makes Run return after the record in work while it is true.
+	Yield *atomic.Bool
+	// Marks are committed in the metadata of all positions.
+	Marks []Mark
 	// Consumed, if set, is told when a batch given to Enqueue is used up.
 	Consumed func(tp TopicPartition, bytes int)
 	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their
@@ -61,6 +68,12 @@ type Cache interface {
 	// Mark begins a step; Rollback takes out what was added since.
 	Mark()
 	Rollback()
+}
+
+// Staged is a Cache that holds more than places of what its store holds.
+type Staged interface {
+	// StagedBytes returns roughly how much memory waits for the next commit.
+	StagedBytes() int
 }
 
 // Task runs the nodes of a sub-topology over one partition. It is not safe for concurrent use, and not usable after a
@@ -199,8 +212,8 @@ func (t *Task) RecordTime() int64 { return t.recordTime }
 func (t *Task) StreamTime() int64 { return t.streamTime }
 
 // Run processes up to limit records and the punctuations that are due at now (wall clock, milliseconds since 1970). It
-// returns the number of records processed; fewer than limit means that no more are buffered. The error, if any, is a
-// *RecordError, and the task is of no further use.
+// returns the number of records processed; fewer than limit means that no more are buffered, or that Options.Yield was set.
+// The error, if any, is a *RecordError, and the task is of no further use.
 func (t *Task) Run(now int64, limit int) (int, error) {
 	t.now = max(t.now, now)
 	if len(t.timers[WallClockTime]) > 0 {
@@ -215,6 +228,9 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 		}
 		if err := t.process(in); err != nil {
 			return n, err
+		}
+		if t.opt.Yield != nil && t.opt.Yield.Load() {
+			return n + 1, nil
 		}
 	}
 	return limit, nil

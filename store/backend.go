@@ -42,13 +42,9 @@ func (b *Batch) Sort() {
 
 func compareKeys(a, b *Entry) int { return strings.Compare(a.Key, b.Key) }
 
-// Backend holds one store of one partition below the write sets.
-//
-// Get and Scan are called by the worker, Apply by a goroutine of the flusher,
-// at the same time: while an Apply runs, readers may see each of its keys as
-// before or as after. Any method may return ErrClosed after Close, or
-// ErrCorrupt.
-type Backend interface {
+// BackendReader is the part of a backend that reads. Any method may return
+// ErrClosed after the backend's Close, or ErrCorrupt.
+type BackendReader interface {
 	// Get appends the key's value to dst and returns it with its timestamp in
 	// ms. If the key is absent, ok is false and value is dst. The value is
 	// never part of the backend's own memory.
@@ -60,6 +56,16 @@ type Backend interface {
 	// that belong to the caller; buffers of pairs between dst's length and
 	// capacity are used again (see AppendPair).
 	Scan(dst []Pair, r Range, limit int) ([]Pair, error)
+}
+
+// Backend holds one store of one partition below the write sets.
+//
+// Get and Scan are called by the worker and, now and then, by queries, Apply by
+// a goroutine of the flusher, at the same time: while an Apply runs, readers may
+// see each of its keys as before or as after. Any method may return ErrClosed
+// after Close, or ErrCorrupt, which stays: every later call returns it too.
+type Backend interface {
+	BackendReader
 
 	// Apply makes all entries and the offset durable in one atomic step: after
 	// a crash the backend holds all of the batch or nothing of it.
@@ -71,6 +77,15 @@ type Backend interface {
 
 	// Close frees what the backend holds. A second Close is a no-op.
 	Close() error
+}
+
+// SharedBackend is a backend that others can read without holding up the
+// worker's reads.
+type SharedBackend interface {
+	Backend
+	// Beside returns a reader of the backend for other goroutines than the
+	// worker's; it is safe for any number of them.
+	Beside() BackendReader
 }
 
 // Opener makes backends; which one an application uses is configuration. The

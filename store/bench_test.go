@@ -3,7 +3,9 @@ package store_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
@@ -142,6 +144,22 @@ func BenchmarkLayeredShortScan(b *testing.B) {
 	})
 }
 
+// Flushes of random keys out of a million into memory.
+func BenchmarkMemoryFlush(b *testing.B) {
+	const n, size = 1_000_000, 50_000
+	keys := benchKeys(n)
+	backend := memory.New()
+	must(b, backend.Apply(benchBatch(keys)))
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		from := i * size % n
+		batch := benchBatch(keys[from : from+size])
+		b.StartTimer()
+		must(b, backend.Apply(batch))
+	}
+	b.ReportMetric(float64(size)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}
+
 // Synced flushes of random keys out of a million, after a bulk load.
 func BenchmarkBoltFlush(b *testing.B) {
 	for _, size := range []int{1_000, 50_000, 200_000} {
@@ -184,4 +202,86 @@ func BenchmarkBoltOpen(b *testing.B) {
 		must(b, err)
 		must(b, backend.Close())
 	}
+}
+
+// Small commits to a file of 200 MB whose entries were all deleted, beside those to a
+// fresh file.
+func BenchmarkBoltSmallCommit(b *testing.B) {
+	for _, held := range []int{0, 1_600_000} {
+		b.Run(fmt.Sprintf("free-pages-of=%d", held), func(b *testing.B) {
+			backend, err := bolt.Opener{}.Open(b.TempDir(), "s")
+			must(b, err)
+			defer func() { must(b, backend.Close()) }()
+			w := store.NewWriteSet()
+			for i := range held {
+				w.Put(fmt.Appendf(nil, "old-%08d", i), make([]byte, 100), 1, nil)
+			}
+			must(b, backend.Apply(store.Batch{Entries: w.Sorted(), Offset: 1}))
+			for i := range held {
+				w.Delete(fmt.Appendf(nil, "old-%08d", i), 1, nil)
+			}
+			must(b, backend.Apply(store.Batch{Entries: w.Sorted(), Offset: 2}))
+			keys := benchKeys(10_000)
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				batch := benchBatch(keys[i%100*100 : i%100*100+100])
+				b.StartTimer()
+				must(b, backend.Apply(batch))
+			}
+		})
+	}
+}
+
+// One flush of 200,000 random keys out of three million: how much memory it takes with
+// transactions of bounded size, and without.
+func BenchmarkBoltFlushMemory(b *testing.B) {
+	const n, batch = 3_000_000, 200_000
+	keys := benchKeys(n)
+	for name, bytes := range map[string]int64{"default": 0, "unbounded": 1 << 40} {
+		b.Run("tx="+name, func(b *testing.B) {
+			backend, err := bolt.Opener{Options: bolt.Options{TxBytes: bytes}}.Open(b.TempDir(), "s")
+			must(b, err)
+			defer func() { must(b, backend.Close()) }()
+			for from := 0; from < n; from += n / 10 {
+				must(b, backend.Apply(benchBatch(keys[from:from+n/10])))
+			}
+			most := uint64(0)
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				changed := benchBatch(keys[i*batch%(n-batch):][:batch])
+				runtime.GC()
+				before, peak := heap(), watchHeap()
+				b.StartTimer()
+				must(b, backend.Apply(changed))
+				most = max(most, peak()-before)
+			}
+			b.ReportMetric(float64(most)/(1<<20), "peak-MB")
+			b.ReportMetric(batch*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// watchHeap looks at the heap until the returned function is called, which tells the
+// most that it has seen.
+func watchHeap() (stop func() uint64) {
+	done, most := make(chan struct{}), make(chan uint64)
+	go func() {
+		top := heap()
+		for {
+			select {
+			case <-done:
+				most <- top
+				return
+			case <-time.After(5 * time.Millisecond):
+				top = max(top, heap())
+			}
+		}
+	}()
+	return func() uint64 { close(done); return <-most }
 }

@@ -94,7 +94,7 @@ func (l *Layered) EndFlush(err error) {
 	}
 	if err == nil {
 		l.flushed = l.target
-		l.flushing.recycle()
+		l.flushing.Recycle()
 		l.keepSpare(l.flushing)
 	} else {
 		l.flushing.Absorb(l.committed)
@@ -127,6 +127,7 @@ func (l *Layered) RestorePut(key, value []byte, ts int64) error {
 func (l *Layered) Restored(offset int64) {
 	l.keepClock(l.committed)
 	l.committed.Mark()
+	l.restoredTo = l.streamTime
 	l.reach(offset)
 }
 

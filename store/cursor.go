@@ -40,6 +40,7 @@ func (w *WriteSet) ordered() *btree.BTreeG[*Entry] {
 // the set changes below it.
 type cursor struct {
 	set     *WriteSet
+	beside  bool   // a Reader's: it goes by the set's catalog
 	entry   *Entry // nil: behind the last entry of the range
 	version uint64 // of the set, when the position was found
 	iter    btree.IterG[*Entry]
@@ -80,7 +81,11 @@ func (c *cursor) seek(r Range, bound []byte, after bool) {
 	if len(c.set.order) == 0 {
 		return
 	}
-	c.iter.Init(c.set.ordered(), false)
+	if c.beside {
+		c.iter.Init(c.set.catalog.tree, false)
+	} else {
+		c.iter.Init(c.set.ordered(), false)
+	}
 	if r.Reverse {
 		c.settle(r, c.seekBack(bound))
 	} else {

@@ -22,6 +22,8 @@ type Layered struct {
 	ttl     *ttlLayout // the layout, if it is this one
 	closed  bool
 
+	failure error // of the backend's reads, the first one
+
 	uncommitted *WriteSet
 	committing  *WriteSet // nil: no commit in flight
 	committed   *WriteSet
@@ -37,6 +39,8 @@ type Layered struct {
 
 	clock      clock // the store's own time, if its layout has one
 	streamTime int64 // what Advance was told last
+	// restoredTo is streamTime as far as a restore has told it.
+	restoredTo int64
 	earliest   int64 // the time index holds nothing older
 	row, index []byte
 	old        []byte
@@ -51,7 +55,7 @@ func NewLayered(name string, backend Backend) *Layered {
 		name: name, backend: backend,
 		uncommitted: NewWriteSet(), committed: NewWriteSet(),
 		target: noOffset, flushed: noOffset,
-		streamTime: noTime, earliest: math.MinInt64,
+		streamTime: noTime, restoredTo: noTime, earliest: math.MinInt64,
 	}
 	if offset, ok := backend.Offset(); ok {
 		l.flushed = offset
@@ -112,7 +116,21 @@ func (l *Layered) getCommitted(dst, key []byte) ([]byte, int64, bool, error) {
 			return e.read(dst)
 		}
 	}
-	return l.backend.Get(dst, key)
+	value, ts, ok, err := l.backend.Get(dst, key)
+	return value, ts, ok, l.failed(err)
+}
+
+// Failure returns the first error of a read of the backend, nil if there was none. It
+// stays, whatever the reader made of it: what was computed since may rest on what was
+// not read.
+func (l *Layered) Failure() error { return l.failure }
+
+// failed keeps the first error of the backend.
+func (l *Layered) failed(err error) error {
+	if err != nil && l.failure == nil {
+		l.failure = err
+	}
+	return err
 }
 
 // read answers a Get from an entry.

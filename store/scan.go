@@ -40,7 +40,7 @@ func (l *Layered) scan(r Range, committedOnly bool, fn func(Pair) (bool, error))
 		}
 		pair, ok, err := s.next()
 		if err != nil || !ok {
-			return err
+			return l.failed(err)
 		}
 		if more, err := fn(pair); err != nil || !more {
 			return err
@@ -54,6 +54,7 @@ type scan struct {
 	cursors [4]cursor
 	n       int  // cursors in use
 	live    bool // the first cursor is of the uncommitted layer
+	beside  bool // it is a Reader's
 	below   chunks
 
 	last    []byte // the key reached
@@ -80,32 +81,38 @@ func (s *scan) add(w *WriteSet) {
 		return
 	}
 	c := &s.cursors[s.n]
-	c.set = w
+	c.set, c.beside = w, s.beside
 	c.start(s.r)
 	s.n++
 }
 
 // next returns the next live pair.
-func (s *scan) next() (Pair, bool, error) {
-	for {
-		if s.started {
-			for i := range s.n {
-				s.cursors[i].advance(s.r, s.last)
-			}
-			s.below.advance(s.last)
-		}
-		if err := s.below.fill(); err != nil {
-			return Pair{}, false, err
-		}
-		layer, ok := s.lowest()
-		if !ok {
-			return Pair{}, false, nil
-		}
-		s.started = true
-		if pair, ok := s.reach(layer); ok {
-			return pair, true, nil
-		}
+func (s *scan) next() (pair Pair, ok bool, err error) {
+	for more := true; more && !ok && err == nil; {
+		pair, ok, more, err = s.step()
 	}
+	return pair, ok, err
+}
+
+// step goes to the next key, and returns its pair unless it is a tombstone's.
+// There is no more once the range is at its end.
+func (s *scan) step() (pair Pair, ok, more bool, err error) {
+	if s.started {
+		for i := range s.n {
+			s.cursors[i].advance(s.r, s.last)
+		}
+		s.below.advance(s.last)
+	}
+	if err := s.below.fill(); err != nil {
+		return Pair{}, false, false, err
+	}
+	layer, more := s.lowest()
+	if !more {
+		return Pair{}, false, false, nil
+	}
+	s.started = true
+	pair, ok = s.reach(layer)
+	return pair, ok, true, nil
 }
 
 // lowest finds the layer that holds the next key in the range's order: the
@@ -152,7 +159,7 @@ func (s *scan) reach(layer int) (Pair, bool) {
 // chunks reads a backend's range piece by piece, small pieces first since many
 // ranges are small.
 type chunks struct {
-	backend Backend
+	backend BackendReader
 	r       Range // what has not been asked for yet
 	limit   int
 	more    bool
@@ -171,7 +178,7 @@ const (
 	maxIdleScan  = 256 << 10
 )
 
-func (c *chunks) begin(b Backend, r Range) {
+func (c *chunks) begin(b BackendReader, r Range) {
 	c.backend, c.r = b, r
 	c.limit, c.more = firstChunk, true
 	c.pairs, c.at = c.pairs[:0], 0
@@ -214,12 +221,19 @@ func (c *chunks) cut() {
 		return
 	}
 	c.bound = refill(c.bound, c.pairs[len(c.pairs)-1].Key)
-	if c.r.Reverse {
-		c.r.To = c.bound
-		return
+	c.bound = c.r.cut(c.bound)
+}
+
+// cut takes what was read up to the key last off the range, which keeps the
+// slice; that is returned as it is now.
+func (r *Range) cut(last []byte) []byte {
+	if r.Reverse {
+		r.To = last
+		return last
 	}
-	c.bound = append(c.bound, 0) // the smallest key above
-	c.r.From = c.bound
+	last = append(last, 0) // the smallest key above
+	r.From = last
+	return last
 }
 
 // forget drops what the chunks point to, and buffers grown large.
@@ -235,6 +249,15 @@ func (c *chunks) forget() {
 	c.pairs, c.at = c.pairs[:0], 0
 }
 
+// forget drops what the scan points to; its buffers stay.
+func (s *scan) forget() {
+	for i := range s.n {
+		s.cursors[i].forget()
+	}
+	s.r = Range{}
+	s.below.forget()
+}
+
 func (l *Layered) takeScan() *scan {
 	n := len(l.scans)
 	if n == 0 {
@@ -247,11 +270,7 @@ func (l *Layered) takeScan() *scan {
 
 // putScan keeps a scan's buffers but nothing that it pointed to.
 func (l *Layered) putScan(s *scan) {
-	for i := range s.n {
-		s.cursors[i].forget()
-	}
-	s.r = Range{}
-	s.below.forget()
+	s.forget()
 	if len(l.scans) < maxIdleScans && cap(s.value) <= maxIdleScan {
 		l.scans = append(l.scans, s)
 	}

@@ -26,6 +26,7 @@ type WriteSet struct {
 	version uint64
 	lastLen int // keys before the last reset
 
+	catalog catalog // the readers' index
 	undoLog
 	recycler
 }
@@ -196,12 +197,14 @@ func (w *WriteSet) reset() {
 	w.bytes = 0
 	w.recent = nil
 	w.index = nil
+	w.catalog = catalog{}
 	w.version++
 	w.Mark()
 }
 
-// recycle empties a set of whose entries nobody holds any, to use them again.
-func (w *WriteSet) recycle() {
+// Recycle empties a set of whose entries nobody holds any, to use their memory
+// again. It begins a new step.
+func (w *WriteSet) Recycle() {
 	for _, e := range w.order {
 		w.release(e)
 	}

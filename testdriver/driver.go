@@ -46,6 +46,7 @@ type Driver struct {
 	opener   *sim.Opener
 	port     *sim.Port
 	worker   *runtime.Worker // nil before the start, and while crashed or closed
+	stores   *runtime.Stores // that the worker has open
 	started  bool
 	ended    bool // stopped or failed
 	closed   bool
@@ -54,6 +55,7 @@ type Driver struct {
 	crash    *sim.Crash
 	err      error
 	dropped  []Dropped
+	late     []processor.Late
 	restored []Restored
 }
 
@@ -149,6 +151,7 @@ func (d *Driver) start() {
 		calls = 1
 	}
 	d.port = sim.NewPort(d.group, sim.PortConfig{ID: d.cfg.app + "-0", Guarantee: d.cfg.guarantee, CallsPerPoll: calls, Hook: d.fuse.at})
+	d.stores = runtime.NewStores(d.topo.Specs(), d.topo.Globals())
 	d.openGlobals()
 	d.worker = runtime.NewWorker(d.workerConfig(), d.port)
 }
@@ -156,11 +159,12 @@ func (d *Driver) start() {
 func (d *Driver) workerConfig() runtime.Config {
 	return runtime.Config{
 		App: d.cfg.app, Specs: d.topo.Specs(), Partitions: d.layout.Partitions, Policy: d.cfg.policy, EveryUpdate: !d.cfg.cached,
-		Globals: d.globals.Rows(), Opener: d.opener, StateDir: filepath.Join(d.cfg.stateDir, strconv.Itoa(d.life)),
+		Globals: d.globals.Rows(), Stores: d.stores, Opener: d.opener, StateDir: filepath.Join(d.cfg.stateDir, strconv.Itoa(d.life)),
 		CommitInterval: commitInterval, StagedBytes: stagedBytes, FlushBytes: 1, FlushInterval: commitInterval,
 		Now: func() time.Time { return d.now }, Logger: d.cfg.logger,
 		Restored: func(r runtime.Restored) { d.restored = append(d.restored, Restored(r)) },
 		Dropped:  d.drop,
+		Late:     func(l processor.Late) { d.late = append(d.late, l) },
 	}
 }
 
@@ -243,6 +247,10 @@ func (d *Driver) Err() error { return d.err }
 
 // Dropped returns the bad records that the error policy let pass, in the order in which they came.
 func (d *Driver) Dropped() []Dropped { return slices.Clone(d.dropped) }
+
+// Late returns the records that came after a window of theirs was closed, in the order in which they came, once for each such
+// window. One that is processed again after a crash is there again.
+func (d *Driver) Late() []processor.Late { return slices.Clone(d.late) }
 
 // Restored returns how stores came back, in every life so far.
 func (d *Driver) Restored() []Restored { return slices.Clone(d.restored) }

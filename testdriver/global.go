@@ -11,7 +11,7 @@ import (
 
 // openGlobals begins the life of the global tables, which are read from the beginning of their topics.
 func (d *Driver) openGlobals() {
-	d.globals = runtime.NewGlobals(d.topo.Globals(), inMemory, processor.Options{App: d.cfg.app, Policy: d.cfg.policy, Dropped: d.drop})
+	d.globals = runtime.NewGlobals(d.topo.Globals(), inMemory, processor.Options{App: d.cfg.app, Policy: d.cfg.policy, Dropped: d.drop}, d.stores)
 	d.globalAt = map[processor.TopicPartition]int64{}
 }
 

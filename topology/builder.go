@@ -49,6 +49,8 @@ type storeUse struct {
 	owner       *node // the table that maintains it
 	users       []*node
 	global      bool // it is that of a global table
+	byKey       bool // its keys are those of the records that reach its owner
+	free        bool // a processor of the application's own may write what it likes
 }
 
 // NewBuilder returns an empty builder.
@@ -141,9 +143,47 @@ func (n *node) need(b *Builder, ok bool, what string) {
 	}
 }
 
+// keep connects a node to the store that it maintains under the keys of the records that reach it.
+func (b *Builder) keep(n *node, d store.Declaration) {
+	b.use(n, d, true)
+	if u := b.stores[nameOf(d)]; u != nil {
+		u.byKey = true
+	}
+}
+
+// reach connects a node of the application's own to a store that it names. A global table's it can only read.
+func (b *Builder) reach(n *node, d store.Declaration) {
+	u := b.stores[nameOf(d)]
+	if u == nil || !u.global {
+		b.use(n, d, false)
+		if u = b.stores[nameOf(d)]; u != nil {
+			u.free = true
+		}
+		return
+	}
+	if !sameDeclaration(u.declaration, d) {
+		b.fail(n.at, n.Name, "store %q is declared differently at %s", d.Name(), u.at)
+	}
+	if !slices.Contains(n.Globals, d.Name()) {
+		n.Globals = append(n.Globals, d.Name())
+	}
+}
+
+// nameOf returns the name of a declaration, which no store has if it is nil.
+func nameOf(d store.Declaration) string {
+	if isNil(d) {
+		return ""
+	}
+	return d.Name()
+}
+
+func isNil(d store.Declaration) bool {
+	return d == nil || reflect.ValueOf(d).Kind() == reflect.Pointer && reflect.ValueOf(d).IsNil()
+}
+
 // use connects a node to a store. An owner is a table, of which a store has at most one.
 func (b *Builder) use(n *node, d store.Declaration, owner bool) {
-	if d == nil || reflect.ValueOf(d).Kind() == reflect.Pointer && reflect.ValueOf(d).IsNil() {
+	if isNil(d) {
 		b.fail(n.at, n.Name, "the store declaration is nil")
 		return
 	}

@@ -26,6 +26,9 @@ func Deduplicate[K, V, ID any](
 		s.b.fail(n.at, n.Name, "the span is %v, it must be a millisecond or more", span)
 	}
 	maintain(s.b, n, seen)
+	if u := s.b.stores[nameOf(seen)]; u != nil {
+		u.byKey = false // they are ids
+	}
 	n.Bind = func(b *processor.Binding) (any, error) {
 		rows, err := rowsOf(b.Task, n, seen)
 		d := &deduplicator[K, V, ID]{

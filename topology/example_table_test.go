@@ -3,16 +3,19 @@ package topology_test
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/testdriver"
 	"github.com/millrace-streams/millrace/topology"
 )
 
 var (
 	ordersByID    = store.NewKeyValue("orders-by-id", serde.String, serde.String)
 	customers     = topology.NewTopic("customers", serde.String, serde.String)
+	ordersPerKey  = store.NewKeyValue("orders-per-key", serde.String, serde.Int64)
 	customersByID = store.NewKeyValue("customers-by-id", serde.String, serde.String)
 )
 
@@ -61,6 +64,84 @@ func ExampleMapTableValues() {
 	// Output:
 	// o1=o1 is new
 	// o1=null
+}
+
+// A stream whose records are the newest rows of their keys is a table.
+func ExampleToTable() {
+	b := topology.NewBuilder()
+	known := topology.Filter(topology.From(b, orders), func(_, state string) bool { return state != "draft" })
+	topology.To(topology.Changes(topology.ToTable(known, ordersByID)), results)
+
+	play(b, results, "o1=draft", "o1=new", "o1=draft", "o1=")
+	// Output:
+	// o1=new
+	// o1=null
+}
+
+// The changes of a table under another key, deletions included.
+func ExampleChangesBy() {
+	b := topology.NewBuilder()
+	byState := topology.ChangesBy(topology.Table(b, orders, ordersByID), func(id, state string, exists bool) string {
+		if !exists {
+			return "deleted " + id
+		}
+		return state
+	})
+	topology.To(byState, results)
+
+	play(b, results, "o1=new", "o1=")
+	// Output:
+	// new=new
+	// deleted o1=null
+}
+
+// titled writes what it knows of a customer before his name.
+type titled struct {
+	titles *store.KeyValueView[string, string]
+}
+
+var titles = store.NewKeyValue("titles", serde.String, serde.String)
+
+func (t *titled) Init(ctx *processor.Context[string, string]) (err error) {
+	t.titles, err = titles.View(ctx)
+	return err
+}
+
+func (t *titled) Transform(id, name string, exists bool) (string, bool, error) {
+	title, _, err := t.titles.Get(id)
+	return title + name, exists, err
+}
+
+// The transformer of a table reaches stores, such as that of another table.
+func ExampleTransformTable() {
+	b := topology.NewBuilder()
+	topology.Table(b, orders, titles)
+	names := topology.TransformTable(topology.Table(b, customers, customersByID),
+		func() topology.Transformer[string, string, string] { return &titled{} }, topology.WithStores(titles))
+	topology.To(topology.Changes(names), results)
+
+	scene(b, results, "customers c1=Ann", "orders c1=Dr. ", "customers c1=Anna")
+	// Output:
+	// c1=Ann
+	// c1=Dr. Anna
+}
+
+// A table forwards the last update of each row once per commit. CachingDisabled makes it forward every update.
+func ExampleCachingDisabled() {
+	for _, opts := range [][]topology.TableOption{nil, {topology.CachingDisabled()}} {
+		b := topology.NewBuilder()
+		counts := topology.Count(topology.GroupByKey(topology.From(b, orders)), ordersPerKey, opts...)
+		topology.To(topology.Changes(counts), numbers)
+
+		d := must(testdriver.Open(must(b.Build()), testdriver.Cached()))
+		one := processor.Record[string, string]{Key: "ann", Value: "tea"}
+		testdriver.Input(d, orders).SendAll(one, one, one) // in one commit
+		fmt.Println(testdriver.Output(d, numbers).ReadPairs())
+		d.Close()
+	}
+	// Output:
+	// [{ann 3}]
+	// [{ann 1} {ann 2} {ann 3}]
 }
 
 // How many orders are in each state: an order that changes its state leaves one group and enters another.
@@ -183,4 +264,23 @@ func ExampleVersionedTable() {
 	// tea=2 at 3@20
 	// tea=1 at 4@31
 	// tea=7 at 5@20
+}
+
+// A price may come a little late: orders wait for it, for 10 ms of stream time.
+func ExampleWithGrace() {
+	waiting := topology.NewJoinBuffer("orders-waiting", serde.String, serde.String)
+
+	b := topology.NewBuilder()
+	list := topology.VersionedTable(b, customers, prices)
+	priced := topology.JoinTable(topology.From(b, orders), list,
+		func(item, n, price string) string { return n + " at " + price }, topology.WithGrace(10*time.Millisecond, waiting))
+	topology.To(priced, results)
+
+	r := start(b, processor.Options{}, nil)
+	r.feed("customers tea 3 10", "orders tea 2 20", "customers tea 4 15", "orders tea 1 29", "orders tea 1 30")
+	for _, line := range read(r, results) {
+		fmt.Println(line)
+	}
+	// Output:
+	// tea=2 at 4@20
 }

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/millrace-streams/millrace/processor"
@@ -52,6 +53,29 @@ func Example() {
 	// not=1
 	// to=2
 	// be=2
+}
+
+// A record happened when its value says so, here in seconds behind "@", and not when it was written.
+func ExampleTopic_WithEventTime() {
+	sent := orders.WithEventTime(func(_, what string, recordTime, _ int64) int64 {
+		_, seconds, _ := strings.Cut(what, "@")
+		if n, err := strconv.ParseInt(seconds, 10, 64); err == nil {
+			return n * 1000
+		}
+		return recordTime
+	})
+	b := topology.NewBuilder()
+	topology.To(topology.From(b, sent), results)
+
+	r := start(b, processor.Options{}, nil)
+	r.send("orders", text("ann", "tea@7", 1), text("bob", "milk", 2))
+	must(0, r.run())
+	for _, line := range read(r, results) {
+		fmt.Println("key=value@timestamp:", line)
+	}
+	// Output:
+	// key=value@timestamp: ann=tea@7@7000
+	// key=value@timestamp: bob=milk@2
 }
 
 func ExampleMapValues() {
@@ -131,6 +155,40 @@ func ExampleThrough() {
 	// Output:
 	// tea=ann
 	// tea=ann+bob
+}
+
+// Process may change keys, so that what it forwards cannot be counted by key, unless somebody knows that it does not.
+func ExampleKeyUnchanged() {
+	perUser := store.NewKeyValue("orders-per-user", serde.String, serde.Int64)
+
+	b := topology.NewBuilder()
+	fresh := topology.Process(topology.From(b, orders), "dedupe", newDedupe, lastSeen)
+	counts := topology.Count(topology.GroupByKey(topology.KeyUnchanged(fresh)), perUser)
+	topology.To(topology.Changes(counts), numbers)
+
+	play(b, numbers, "ann=tea", "ann=tea", "ann=milk")
+	// Output:
+	// ann=1
+	// ann=2
+}
+
+func ExampleReduce() {
+	longest := store.NewKeyValue("longest-order", serde.String, serde.String)
+
+	b := topology.NewBuilder()
+	table := topology.Reduce(topology.GroupByKey(topology.From(b, orders)), func(row, what string) string {
+		if len(what) > len(row) {
+			return what
+		}
+		return row
+	}, longest)
+	topology.To(topology.Changes(table), results)
+
+	play(b, results, "ann=tea", "ann=coffee", "ann=milk")
+	// Output:
+	// ann=tea
+	// ann=coffee
+	// ann=coffee
 }
 
 func ExampleAggregate() {

@@ -65,6 +65,48 @@ func ExampleCountWindows() {
 	// ann 60-120: 2
 }
 
+// Windows of ten seconds that begin every five: each click is in two of them.
+func ExampleHopping() {
+	b := topology.NewBuilder()
+	hopping := topology.Hopping(10*time.Second, 5*time.Second)
+	longest := store.NewWindow("longest-page", serde.String, serde.String, hopping.Store())
+	pages := topology.NewTopic("longest-page", store.TimeWindowed(serde.String, 10*time.Second), serde.String)
+	perUser := topology.WindowedBy(topology.GroupByKey(topology.From(b, clicks)), hopping)
+	topology.To(topology.Changes(topology.ReduceWindows(perUser, func(row, page string) string {
+		if len(page) > len(row) {
+			return page
+		}
+		return row
+	}, longest)), pages)
+
+	d := at(b, "clicks ann=home 7", "clicks ann=shoes 12")
+	defer d.Close()
+	shownWindows(d, pages)
+	// Output:
+	// ann 0-10: home
+	// ann 5-15: home
+	// ann 5-15: shoes
+	// ann 10-20: shoes
+}
+
+// What a user saw and clicked in each minute, in one row.
+func ExampleAggregateCogroupedWindows() {
+	b := topology.NewBuilder()
+	rows := store.NewWindow("seen-and-clicked", serde.String, serde.String, perMinute.Store())
+	minutes := topology.NewTopic("seen-and-clicked", store.TimeWindowed(serde.String, time.Minute), serde.String)
+	seen := topology.Cogroup(topology.GroupByKey(topology.From(b, impressions)), func(_, ad, row string) string { return row + " saw " + ad })
+	clicked := topology.Cogroup(topology.GroupByKey(topology.From(b, clicks)), func(_, ad, row string) string { return row + " clicked " + ad })
+	topology.To(topology.Changes(topology.AggregateCogroupedWindows(seen.And(clicked), perMinute, func() string { return "ann" }, rows)), minutes)
+
+	d := at(b, "impressions ann=shoes 5", "clicks ann=shoes 8", "impressions ann=hats 61")
+	defer d.Close()
+	shownWindows(d, minutes)
+	// Output:
+	// ann 0-60: ann saw shoes
+	// ann 0-60: ann saw shoes clicked shoes
+	// ann 60-120: ann saw hats
+}
+
 // One result per window, when it is closed: a minute and ten seconds after its start.
 func ExampleEmitOnClose() {
 	b := topology.NewBuilder()
@@ -97,6 +139,20 @@ func ExampleWallClockClose() {
 	// Output:
 	// after 4 minutes:
 	// after 5 minutes:
+	// ann 0-60: 2
+}
+
+// A record that is dated years ahead would close all windows. The guard drops it.
+func ExampleTopic_WithMaxAhead() {
+	b := topology.NewBuilder()
+	perUser := topology.WindowedBy(topology.GroupByKey(topology.From(b, clicks.WithMaxAhead(24*time.Hour))), perMinute)
+	topology.To(topology.Changes(topology.CountWindows(perUser, clicksIn)), minutely)
+
+	d := at(b, "clicks ann=a 5", "clicks bob=poison 4000000000", "clicks ann=b 6") // it is 1970
+	defer d.Close()
+	shownWindows(d, minutely)
+	// Output:
+	// ann 0-60: 1
 	// ann 0-60: 2
 }
 
@@ -165,6 +221,61 @@ func ExampleSuppress() {
 	defer d.Close()
 	fmt.Println(testdriver.Output(d, matched).ReadPairs())
 	// Output: [{o1 sent}]
+}
+
+// The last change of a window is told, when it is closed. Unlike EmitOnClose, this can stand behind any table of windows;
+// then the time that counts is that of the rows that come through.
+func ExampleUntilWindowCloses() {
+	b := topology.NewBuilder()
+	perUser := topology.WindowedBy(topology.GroupByKey(topology.From(b, clicks)), perMinute)
+	many := topology.FilterTable(topology.CountWindows(perUser, clicksIn), func(_ store.Windowed[string], n int64) bool { return n > 1 })
+	held := topology.NewBuffer("held", store.TimeWindowed(serde.String, time.Minute), serde.Int64, topology.BufferOptions{})
+	topology.To(topology.Changes(topology.Suppress(many, topology.UntilWindowCloses(held))), minutely)
+
+	d := at(b, "clicks ann=a 5", "clicks bob=b 6", "clicks ann=c 7", "clicks ann=d 70", "clicks ann=e 71")
+	defer d.Close()
+	shownWindows(d, minutely)
+	// Output: ann 0-60: 2
+}
+
+// Pairs of an impression and a click of one key that are no more than ten seconds apart.
+func ExampleJoinStreams() {
+	b := topology.NewBuilder()
+	near := topology.Within(10 * time.Second)
+	shown := store.NewWindow("shown", serde.String, serde.String, near.Store())
+	clicked := store.NewWindow("clicked", serde.String, serde.String, near.Store())
+	pairs := topology.JoinStreams(topology.From(b, impressions), topology.From(b, clicks), near,
+		func(_, ad, by string) string { return ad + "-" + by }, shown, clicked)
+	topology.To(pairs, matched)
+
+	d := at(b, "impressions i1=shoes 10", "clicks i1=ann 20", "clicks i1=bob 21", "clicks i2=cid 25", "impressions i2=hats 26")
+	defer d.Close()
+	fmt.Println(testdriver.Output(d, matched).ReadPairs())
+	// Output: [{i1 shoes-ann} {i2 hats-cid}]
+}
+
+// What has no counterpart within ten seconds, on either side, is told too.
+func ExampleOuterJoinStreams() {
+	b := topology.NewBuilder()
+	near := topology.Within(10 * time.Second)
+	shown := store.NewWindow("shown", serde.String, serde.String, near.Store())
+	clicked := store.NewWindow("clicked", serde.String, serde.String, near.Store())
+	waiting := topology.NewOuterStore("waiting", serde.String, serde.String, serde.String)
+	all := topology.OuterJoinStreams(topology.From(b, impressions), topology.From(b, clicks), near,
+		func(_, ad string, shown bool, by string, clicked bool) string {
+			return fmt.Sprintf("%q %v, %q %v", ad, shown, by, clicked)
+		},
+		shown, clicked, waiting)
+	topology.To(all, matched)
+
+	d := at(b, "impressions i1=shoes 0", "clicks i2=ann 5", "clicks i3=bob 50")
+	defer d.Close()
+	for _, r := range testdriver.Output(d, matched).ReadAll() {
+		fmt.Println(r.Key, r.Value)
+	}
+	// Output:
+	// i1 "shoes" true, "" false
+	// i2 "" false, "ann" true
 }
 
 // Every impression with its clicks, or without one when a minute has gone.

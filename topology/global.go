@@ -39,6 +39,9 @@ func globalTable[K, V, V2 any](b *Builder, t Topic[K, V], s *store.KeyValue[K, V
 	}
 	n.need(b, s.KeySerde() != nil, fmt.Sprintf("the key serde of store %q", s.Name()))
 	n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
+	if u := b.stores[s.Name()]; u != nil && u.free {
+		b.fail(n.at, n.Name, "store %q is used by the node %q at %s: declare the global table before what reads it", s.Name(), u.users[0].Name, u.at)
+	}
 	b.use(n, s, true)
 	b.stores[s.Name()].global = true
 	b.globals = append(b.globals, &processor.GlobalSpec{

@@ -98,7 +98,8 @@ func (b *Builder) spec(id int32, nodes []*node) *processor.Spec {
 		}
 		for _, s := range n.Stores {
 			if !slices.ContainsFunc(spec.Stores, func(known processor.StoreSpec) bool { return known.Name == s }) {
-				spec.Stores = append(spec.Stores, processor.StoreSpec{Name: s, Declaration: b.stores[s].declaration})
+				u := b.stores[s]
+				spec.Stores = append(spec.Stores, processor.StoreSpec{Name: s, Declaration: u.declaration, ByKey: u.byKey && !u.free})
 			}
 		}
 		for _, g := range n.Globals {
@@ -108,5 +109,13 @@ func (b *Builder) spec(id int32, nodes []*node) *processor.Spec {
 		}
 		spec.Nodes = append(spec.Nodes, &n.Node)
 	}
+	for i := range spec.Stores {
+		s := &spec.Stores[i]
+		s.ByKey = s.ByKey && !slices.ContainsFunc(sourcesOf(spec, s.Name), foreignlyPartitioned)
+	}
 	return spec
 }
+
+// foreignlyPartitioned tells whether the records of a topic may be in other partitions than those that Kafka's clients
+// choose for their keys: somebody else writes it, or they go where another record was.
+func foreignlyPartitioned(t processor.Topic) bool { return !t.Internal || t.Suffix != "" }

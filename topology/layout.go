@@ -23,6 +23,8 @@ type Layout struct {
 	Changelogs map[processor.TaskID][]Changelog
 	// Create names the internal topics that do not exist yet, by name.
 	Create []InternalTopic
+	// Existing names the internal topics that exist, with the settings that they should have.
+	Existing []InternalTopic
 	// Partitions has the count of every topic that was known before and of every topic in Create.
 	Partitions map[string]int32
 }
@@ -66,7 +68,9 @@ func (t *Topology) Layout(app string, counts map[string]int32, deadLetterTopic s
 	if len(p.errs) > 0 {
 		return nil, errors.Join(p.errs...)
 	}
-	slices.SortFunc(l.Create, func(a, b InternalTopic) int { return strings.Compare(a.Name, b.Name) })
+	for _, topics := range [][]InternalTopic{l.Create, l.Existing} {
+		slices.SortFunc(topics, func(a, b InternalTopic) int { return strings.Compare(a.Name, b.Name) })
+	}
 	return l, nil
 }
 
@@ -161,13 +165,14 @@ func (p *planner) place(l *Layout, s *processor.Spec) {
 	}
 }
 
-// internal adds an internal topic to those to create, unless it exists.
+// internal adds an internal topic to those to create, or to those that exist.
 func (p *planner) internal(l *Layout, name string, partitions int32, config map[string]string) {
 	found, exists := p.existing[name]
 	switch {
 	case exists && found != partitions:
 		p.errs = append(p.errs, &InternalTopicError{Topic: name, Found: found, Needed: partitions})
 	case exists:
+		l.Existing = append(l.Existing, InternalTopic{Name: name, Partitions: partitions, Config: config})
 	case checkName(name) != nil:
 		p.errs = append(p.errs, fmt.Errorf("topology: internal topic %q: %w", name, checkName(name)))
 	default:

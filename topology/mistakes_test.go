@@ -120,7 +120,12 @@ func mistakesInJoins(b *topology.Builder) {
 	topology.GlobalTable(b, out, lefts)                                   // want `store "st-in" is already maintained by the node "in.table"`
 	global := topology.GlobalTable(b, out, texts)
 	topology.JoinGlobal[string, string, string, string, string](s, global, nil, nil, topology.Named("global")) // want `the join's function is nil` `the key's function is nil`
-	topology.Process(s, "reader", newForward, texts)                                                           // want `store "texts" is that of the global table at`
+	topology.Process(s, "reader", newForward, texts)                                                           // fine
+	topology.Process(s, "misreader", newForward, store.NewKeyValue("texts", serde.String, serde.Int64))        // want `store "texts" is declared differently at`
+	topology.ToTable(s, texts, topology.Named("keeper"))                                                       // want `store "texts" is that of the global table at`
+	early := store.NewKeyValue("early", serde.String, serde.String)
+	topology.Process(s, "hasty", newForward, early) // @hasty
+	topology.GlobalTable(b, out, early)             // want `store "early" is used by the node "hasty" at .*:@hasty: declare the global table before what reads it`
 }
 
 func noMistakeInSharing(b *topology.Builder) {

@@ -73,7 +73,8 @@ type withStores []store.Declaration
 
 func (w withStores) derivedOption(s *settings) { s.stores = append(s.stores, w...) }
 
-// WithStores names the stores that the transformer of TransformTable reaches, and no others, through its context.
+// WithStores names the stores that the transformer of TransformTable reaches, and no others, through its context. See Process
+// for those of global tables.
 func WithStores(stores ...store.Declaration) DerivedOption { return withStores(stores) }
 
 type partitioner struct{ fn any }

@@ -11,7 +11,8 @@ import (
 
 // Process adds a node of the application's own. newProcessor is called once for each task. name is the node's name. The
 // processor reaches the stores that are named here, and no others, through its context; several processors may share a
-// store, which joins them in one sub-topology. The processor sees tombstones and null keys. Whatever it forwards counts as
+// store, which joins them in one sub-topology. One of a global table, declared before, is read by Names.Query(ctx) and joins
+// nothing. The processor sees tombstones and null keys. Whatever it forwards counts as
 // re-keyed.
 func Process[KIn, VIn, KOut, VOut any](
 	s Stream[KIn, VIn], name string, newProcessor func() processor.Processor[KIn, VIn, KOut, VOut], stores ...store.Declaration,
@@ -23,7 +24,7 @@ func Process[KIn, VIn, KOut, VOut any](
 	n.need(s.b, newProcessor != nil, "the processor's function")
 	n.rekeyed = true
 	for _, d := range stores {
-		s.b.use(n, d, false)
+		s.b.reach(n, d)
 	}
 	n.Bind = func(b *processor.Binding) (any, error) { return bindProcessor(b, newProcessor()) }
 	return Stream[KOut, VOut]{s.b, n}

@@ -40,7 +40,7 @@ func maintain[K, V any](b *Builder, n *node, s *store.KeyValue[K, V]) {
 		n.need(b, s.KeySerde() != nil, fmt.Sprintf("the key serde of store %q", s.Name()))
 		n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
 	}
-	b.use(n, s, true)
+	b.keep(n, s)
 	n.table.view = rowsView(n, s)
 }
 

@@ -65,6 +65,7 @@ func aggregateSessions[K, V, A any](
 		if err != nil {
 			return nil, err
 		}
+		in := in // tasks are bound by several workers at once
 		in.late = late
 		return in.bind(a.take), nil
 	}
@@ -85,7 +86,7 @@ func sessionTable[K, A any](b *Builder, n *node, s *store.Session[K, A], w Sessi
 			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}
-	b.use(n, s, true)
+	b.keep(n, s)
 	n.table.view = sessionsView(n, s)
 }
 

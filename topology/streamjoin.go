@@ -146,7 +146,7 @@ func joinStore[K, V any](b *Builder, n, side *node, s *store.Window[K, V], w Joi
 			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}
-	b.use(side, s, true)
+	b.keep(side, s)
 }
 
 func (j streamJoin[K, A, B, R]) bindLeft(b *processor.Binding, n *node) (any, error) {

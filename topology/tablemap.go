@@ -43,7 +43,7 @@ func TransformTable[K, V, V2 any](
 	n := t.b.child("transform", settings{name: set.name}, t.n)
 	n.need(t.b, newTransformer != nil, "the transformer's function")
 	for _, d := range set.stores {
-		t.b.use(n, d, false)
+		t.b.reach(n, d)
 	}
 	type key struct{ *node }
 	return mapTable(t, n, set, func(task *processor.Task) (mapping[K, V, V2], error) {

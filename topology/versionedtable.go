@@ -31,7 +31,7 @@ func versioned[K, V any](b *Builder, n *node, s *store.Versioned[K, V]) KTable[K
 		n.need(b, s.KeySerde() != nil, fmt.Sprintf("the key serde of store %q", s.Name()))
 		n.need(b, s.ValueSerde() != nil, fmt.Sprintf("the value serde of store %q", s.Name()))
 	}
-	b.use(n, s, true)
+	b.keep(n, s)
 	n.table.versioned = true
 	n.table.view = versionsView(n, s)
 	n.Bind = func(b *processor.Binding) (any, error) {

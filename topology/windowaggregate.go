@@ -69,6 +69,7 @@ func aggregateWindows[K, V, A any](
 		if err != nil {
 			return nil, err
 		}
+		in := in // tasks are bound by several workers at once
 		in.late = late
 		return in.bind(a.take), nil
 	}

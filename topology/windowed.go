@@ -136,5 +136,5 @@ func keepWindows[K, A any](b *Builder, n *node, s *store.Window[K, A], w Windowi
 			b.fail(n.at, n.Name, "store %q does not fit: %w", s.Name(), err)
 		}
 	}
-	b.use(n, s, true)
+	b.keep(n, s)
 }

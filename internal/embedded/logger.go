@@ -28,7 +28,7 @@ func (l *logger) Logf(level kfake.LogLevel, format string, args ...any) {
 			l.lost(l.err)
 		})
 	}
-	if lv := slogLevel(level); l.to.Enabled(context.Background(), lv) {
+	if lv := slogLevel(level, format); l.to.Enabled(context.Background(), lv) {
 		l.to.Log(context.Background(), lv, "embedded: "+fmt.Sprintf(format, args...))
 	}
 }
@@ -39,12 +39,13 @@ func (l *logger) firstError() error {
 	return l.err
 }
 
-// slogLevel maps kfake's levels. Its info names every request, which is debugging to us.
-func slogLevel(level kfake.LogLevel) slog.Level {
-	switch level {
-	case kfake.LogLevelError:
+// slogLevel maps kfake's levels. Its info names every request, and its warnings every commit that takes more than 5 ms, as on
+// a busy machine: both are debugging to us.
+func slogLevel(level kfake.LogLevel, format string) slog.Level {
+	switch {
+	case level == kfake.LogLevelError:
 		return slog.LevelError
-	case kfake.LogLevelWarn:
+	case level == kfake.LogLevelWarn && !strings.HasPrefix(format, "txn: EndTxn slow "):
 		return slog.LevelWarn
 	default:
 		return slog.LevelDebug

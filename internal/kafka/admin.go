@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -44,22 +42,21 @@ func (c *Cluster) PartitionCounts(ctx context.Context, topics []string) (map[str
 }
 
 // describe asks any broker about topics, another one when there is no answer.
-func (c *Cluster) describe(ctx context.Context, topics []string) (*sarama.MetadataResponse, error) {
-	var last error
-	for wait := firstPause; ; wait = min(2*wait, lastPause) {
-		if any := c.control.LeastLoadedBroker(); any != nil {
-			var resp *sarama.MetadataResponse
-			if resp, last = any.GetMetadata(sarama.NewMetadataRequest(c.conf.Version, topics)); last == nil {
-				return resp, nil
-			}
+func (c *Cluster) describe(ctx context.Context, topics []string) (resp *sarama.MetadataResponse, err error) {
+	err = c.answered(ctx, func() error {
+		any := c.control.LeastLoadedBroker()
+		if any == nil {
+			return sarama.ErrOutOfBrokers
+		}
+		if resp, err = any.GetMetadata(sarama.NewMetadataRequest(c.conf.Version, topics)); err != nil {
 			_ = c.control.RefreshMetadata(topics...) // forgets a broker that does not answer
-		} else {
-			last = sarama.ErrOutOfBrokers
 		}
-		if wait == lastPause || !pause(ctx, wait) {
-			return nil, fmt.Errorf("kafka: metadata: %w", last)
-		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: metadata: %w", err)
 	}
+	return resp, nil
 }
 
 // CreateTopics creates what does not exist and returns when all of it can be used. A topic that exists keeps its
@@ -68,6 +65,13 @@ func (c *Cluster) CreateTopics(ctx context.Context, topics []NewTopic) error {
 	if len(topics) == 0 {
 		return nil
 	}
+	if err := c.answered(ctx, func() error { return c.createMissing(ctx, topics) }); err != nil {
+		return err
+	}
+	return c.created(ctx, topics)
+}
+
+func (c *Cluster) createMissing(ctx context.Context, topics []NewTopic) error {
 	admin, err := c.openAdmin()
 	if err != nil {
 		return err
@@ -85,7 +89,7 @@ func (c *Cluster) CreateTopics(ctx context.Context, topics []NewTopic) error {
 			return fmt.Errorf("kafka: create topic %q: %w", t.Name, err)
 		}
 	}
-	return c.created(ctx, topics)
+	return nil
 }
 
 // openAdmin makes a client of its own for a few calls at the start: the control client asks for chosen topics only, and
@@ -138,38 +142,4 @@ func leaders(resp *sarama.MetadataResponse) (map[string]int32, bool) {
 		}
 	}
 	return counts, led
-}
-
-// CheckChangelogs logs a warning for each of the topics that Kafka does not compact: their records would be deleted by
-// age, and a store restored from them would be incomplete.
-func (c *Cluster) CheckChangelogs(topics []string) error {
-	admin, err := c.openAdmin()
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
-	resources := make([]*sarama.ConfigResource, len(topics))
-	for i, t := range topics {
-		resources[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: t, ConfigNames: []string{"cleanup.policy"}}
-	}
-	results, err := admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
-	if err != nil {
-		return fmt.Errorf("kafka: configuration of topics: %w", err)
-	}
-	for _, r := range results {
-		if r.ErrorCode != sarama.ErrNoError {
-			return fmt.Errorf("kafka: configuration of topic %q: %w", r.Name, r.ErrorCode)
-		}
-		c.warnUncompacted(r)
-	}
-	return nil
-}
-
-func (c *Cluster) warnUncompacted(topic *sarama.ConfigResourceResult) {
-	for _, e := range topic.Configs {
-		if e.Name == "cleanup.policy" && !slices.Contains(strings.Split(e.Value, ","), "compact") {
-			c.cfg.Logger.Warn("a changelog is not compacted: its records will be deleted by age or size, and the store cannot be restored in full",
-				"topic", topic.Name, "cleanup.policy", e.Value)
-		}
-	}
 }

@@ -94,7 +94,7 @@ func (g *group) sendGuest(b *sarama.Broker, id string) (*sarama.JoinGroupRespons
 		SessionTimeout: int32(g.cluster.cfg.SessionTimeout.Milliseconds()), RebalanceTimeout: int32(g.cluster.cfg.RebalanceTimeout.Milliseconds()),
 	}
 	var topics []string
-	for topic := range g.tasks().topics {
+	for topic := range g.tasks.topics {
 		topics = append(topics, topic)
 	}
 	slices.Sort(topics)

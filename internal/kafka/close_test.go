@@ -21,6 +21,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "in", "out"))
 	must(t, err)
+	brokertest.Produce(t, broker.ListenAddrs(), "in", brokertest.Record{Value: []byte("v")})
 	for _, orderly := range []bool{true, false} {
 		ctx, stop := context.WithCancel(t.Context())
 		c, err := Open(ctx, options(broker.ListenAddrs(), "app", "p"))

@@ -39,6 +39,8 @@ type TaskInfo struct {
 	ID         processor.TaskID
 	Inputs     []processor.TopicPartition
 	Changelogs []Changelog
+	// Repartition names the topics among the inputs that are purged of what is committed.
+	Repartition []string
 	// Weight is the task's share of work relative to others; at least 1, which 0 means too.
 	Weight int
 }
@@ -69,26 +71,30 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// connect makes the control client and asks for the group's coordinator, trying again for a while: brokers may still be
-// starting.
-func (c *Cluster) connect(ctx context.Context) (sarama.Client, error) {
+// connect makes the control client and asks for the group's coordinator, until both have worked: brokers may be starting.
+func (c *Cluster) connect(ctx context.Context) (client sarama.Client, err error) {
 	defer context.AfterFunc(ctx, func() { // a request that is not answered must not outlast it
 		c.cancel()
 		c.dialer.end()
 	})()
-	client, err := sarama.NewClient(c.cfg.Brokers, c.conf)
+	err = c.insist(c.ctx, func() error {
+		if client == nil {
+			if client, err = sarama.NewClient(c.cfg.Brokers, c.conf); err != nil {
+				client = nil // not the interface that holds no client
+				return err
+			}
+		}
+		_, err := client.Coordinator(c.cfg.App)
+		return err
+	})
+	if err != nil && client != nil {
+		err = errors.Join(err, client.Close())
+		client = nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
+		return nil, errors.Join(fmt.Errorf("kafka: %w", err), context.Cause(ctx))
 	}
-	for wait := firstPause; ; wait = min(2*wait, lastPause) {
-		if _, err = client.Coordinator(c.cfg.App); err == nil {
-			return client, nil
-		}
-		c.cfg.Logger.Warn("no broker to work with yet", "brokers", c.cfg.Brokers, "error", err)
-		if wait == lastPause || !pause(c.ctx, wait) {
-			return nil, errors.Join(fmt.Errorf("kafka: %w", err), context.Cause(ctx), client.Close())
-		}
-	}
+	return client, nil
 }
 
 // Start joins the group and returns one port per worker, never more than tasks. When ctx ends, every worker is told to
@@ -114,6 +120,7 @@ func (c *Cluster) Start(ctx context.Context, tasks []TaskInfo) ([]runtime.Port, 
 		all[i] = p
 		c.work.Go(p.committer.run)
 	}
+	c.work.Go(g.purger.run)
 	c.work.Go(func() { g.run(ctx) })
 	return all, nil
 }

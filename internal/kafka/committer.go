@@ -31,6 +31,7 @@ type committer struct {
 	job      job
 	asked    bool      // EndTxn has been sent
 	unknown  time.Time // since when a topic of this commit is unknown, zero if none is
+	trouble  trouble   // calls that have to be made again for long
 }
 
 // job is a commit, and the number of losses that its worker had known when it began.
@@ -39,11 +40,16 @@ type job struct {
 	losses int64
 }
 
+// worthAWord is how long a commit may take to get through without a word: refusals for a moment are daily life.
+const worthAWord = 2 * time.Second
+
 func newCommitter(c *Cluster, p *Port) *committer {
 	id := c.transactionalID(p.worker)
+	log := c.cfg.Logger.With("worker", p.worker)
 	return &committer{
-		cluster: c, port: p, id: id, log: c.cfg.Logger.With("worker", p.worker), work: make(chan job, 1),
-		tx: eos.Transaction{Guarantee: c.cfg.Guarantee}, lines: newLines(c.conf), producer: plainProducer(), plan: newPlan(c.cfg.BatchBytes),
+		cluster: c, port: p, id: id, log: log, work: make(chan job, 1),
+		trouble: trouble{log: log, what: "a commit does not get through, trying again", over: "commits get through again", after: worthAWord},
+		tx:      eos.Transaction{Guarantee: c.cfg.Guarantee}, lines: newLines(c.conf), producer: plainProducer(), plan: newPlan(c.cfg.BatchBytes),
 	}
 }
 
@@ -116,7 +122,10 @@ func (k *committer) drive(ctx context.Context) {
 
 func (k *committer) report(kind eos.Kind, v eos.Verdict, err error) {
 	switch v {
+	case eos.OK:
+		k.trouble.left(k)
 	case eos.Retry, eos.NoAnswer:
+		k.trouble.has(k, err, "call", callNames[kind])
 		k.log.Debug("a call of a commit has to be made again", "call", callNames[kind], "error", err)
 	case eos.Lost:
 		k.log.Warn("a transaction is lost", "call", callNames[kind], "error", err)

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -39,14 +38,20 @@ type Config struct {
 	UnknownTopicAfter  time.Duration // a partition that stays unknown for so long is an error; default 15 s
 
 	OffsetReset OffsetReset
+	LostInput   LostInput
+	LostState   LostState
+	// LossAfter is how long what looks like a loss is looked at again; default 1 s.
+	LossAfter time.Duration
+	// Lost, if set, is told of each loss that LostInput and LostState let pass.
+	Lost func(error)
+
+	// PurgeInterval is how often repartition topics are purged; default 30 s, negative never.
+	PurgeInterval time.Duration
 
 	Standbys      int    // replicas of each stateful task on other members
 	Rack          string // where this process runs, if standbys are to be elsewhere
 	MaxWarmups    int    // replicas in the group that are read so that a task can move; default 2
 	AcceptableLag int64  // changelog offsets that a member may lack to take a task over at once; default 10,000
-	// Replan, if set, is asked for all tasks anew when an input topic has got more partitions. Its error, or that a task
-	// which is there already reads something else than before, ends the application.
-	Replan func(context.Context) ([]TaskInfo, error)
 	// Stored, if set, returns up to where a store on disk holds its changelog, as far as that is known.
 	Stored func(task processor.TaskID, store string) (offset int64, ok bool)
 
@@ -85,6 +90,8 @@ func (c Config) withDefaults() Config {
 	set(&c.UnknownTopicAfter, 15*time.Second)
 	set(&c.MaxWarmups, 2)
 	set(&c.AcceptableLag, 10_000)
+	set(&c.LossAfter, time.Second)
+	set(&c.PurgeInterval, 30*time.Second)
 	set(&c.MaxFetchBytes, 1<<20)
 	set(&c.BufferBytes, 4<<20)
 	set(&c.BatchBytes, defaultBatchBytes)

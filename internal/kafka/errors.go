@@ -31,17 +31,10 @@ func (e *OffsetOutOfRangeError) Error() string {
 	return fmt.Sprintf("kafka: %s: offset %d is out of range: the log holds %d up to %d", e.TopicPartition, e.Offset, e.Start, e.End)
 }
 
-// CommittedLostError is a committed position below the log's start: records were deleted before they were processed.
-type CommittedLostError struct {
-	processor.TopicPartition
-	Committed int64
-	Start     int64 // first offset that exists
-}
-
-// Error names partition, committed position and log start.
-func (e *CommittedLostError) Error() string {
-	return fmt.Sprintf("kafka: %s: %d records were deleted before they were processed: committed offset %d, log start %d (reset the group's offset to go on without them)",
-		e.TopicPartition, e.Start-e.Committed, e.Committed, e.Start)
+// expired reports whether err is an offset below the log's start: what it named was deleted.
+func expired(err error) bool {
+	var out *OffsetOutOfRangeError
+	return errors.As(err, &out) && out.Offset < out.Start
 }
 
 // OffsetForgottenError is a committed position that this process has written and the group does not have any more.

@@ -64,6 +64,18 @@ func produce(t *testing.T, topic string, n int, size int) {
 	brokertest.Produce(t, brokertest.Brokers(t), topic, records...)
 }
 
+// fill writes n records to each of the topic's partitions.
+func fill(t *testing.T, topic string, partitions int32, n int) {
+	t.Helper()
+	var records []brokertest.Record
+	for p := range partitions {
+		for range n {
+			records = append(records, brokertest.Record{Partition: p, Value: []byte("v")})
+		}
+	}
+	brokertest.Produce(t, brokertest.Brokers(t), topic, records...)
+}
+
 func TestPositionsPassMarkersAndAbortedRecords(t *testing.T) {
 	t.Parallel()
 	topic := brokertest.Topic(t, "in", 1)
@@ -241,7 +253,7 @@ func TestAdmin(t *testing.T) {
 	if err := c.CreateTopics(t.Context(), wanted); !errors.As(err, &wrong) || wrong.Have != 3 || wrong.Want != 4 {
 		t.Errorf("another partition count: %v", err)
 	}
-	must(t, c.CheckChangelogs([]string{name}))
+	must(t, c.CheckSettings(wanted))
 	if _, err := Open(t.Context(), Config{App: "a", Brokers: c.cfg.Brokers, Compression: "squeeze"}); err == nil {
 		t.Error("an unknown compression is accepted")
 	}

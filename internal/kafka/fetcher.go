@@ -20,6 +20,8 @@ type fetcher struct {
 	homeless []*subscription
 	loops    map[lane]*fetchLoop
 	running  bool
+
+	trouble trouble // of subscriptions that cannot be read for the moment
 }
 
 // lane is a share of a broker's partitions, read over a connection of its own. While the response of one lane is taken
@@ -54,7 +56,10 @@ type subscription struct {
 }
 
 func newFetcher(c *Cluster) *fetcher {
-	return &fetcher{cluster: c, wake: make(chan struct{}, 1), loops: map[lane]*fetchLoop{}}
+	return &fetcher{
+		cluster: c, wake: make(chan struct{}, 1), loops: map[lane]*fetchLoop{},
+		trouble: trouble{log: c.cfg.Logger, what: "partitions cannot be read for the moment, trying again", over: "all partitions can be read again"},
+	}
 }
 
 // subscribe starts to read a partition.
@@ -138,6 +143,7 @@ func (f *fetcher) takeDue(now time.Time) (due []*subscription, next time.Time) {
 	for _, s := range f.homeless {
 		switch {
 		case s.gone.Load():
+			f.trouble.forget(s)
 		case s.due.After(now):
 			later = append(later, s)
 			if next.IsZero() || s.due.Before(next) {
@@ -163,9 +169,7 @@ func (f *fetcher) place(due []*subscription) {
 			f.loop(laneOf(addr, s.TopicPartition)).add(s)
 			continue
 		}
-		if s.failures <= 1 { // once, and once more after a broker has failed
-			f.cluster.cfg.Logger.Warn("no leader to read from, looking for it", "partition", s.TopicPartition.String(), "error", err)
-		}
+		f.trouble.has(s, err, "partition", s.TopicPartition.String())
 		if code, _ := refusal(err); code == sarama.ErrUnknownTopicOrPartition && f.unknown(s) {
 			continue
 		}

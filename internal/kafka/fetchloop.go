@@ -65,7 +65,12 @@ func (l *fetchLoop) adopt() {
 	clear(l.added)
 	l.added = l.added[:0]
 	l.mu.Unlock()
-	l.subs = slices.DeleteFunc(l.subs, func(s *subscription) bool { return s.gone.Load() })
+	l.subs = slices.DeleteFunc(l.subs, func(s *subscription) bool {
+		if s.gone.Load() && s.failures > 0 {
+			l.fetcher.trouble.forget(s)
+		}
+		return s.gone.Load()
+	})
 }
 
 // request asks for every partition whose reader keeps up. sarama writes them in a random order, so that the response's
@@ -124,7 +129,9 @@ func (l *fetchLoop) lose(subs []*subscription, err error) {
 		return
 	}
 	if err != nil && l.fetcher.cluster.ctx.Err() == nil {
-		l.fetcher.cluster.cfg.Logger.Warn("reading from a broker failed", "broker", l.addr, "error", err)
+		for _, s := range subs {
+			l.fetcher.trouble.has(s, err, "broker", l.addr)
+		}
 	}
 	lost := slices.Clone(subs)
 	l.subs = slices.DeleteFunc(l.subs, func(s *subscription) bool { return slices.Contains(lost, s) })
@@ -139,6 +146,9 @@ func (l *fetchLoop) lose(subs []*subscription, err error) {
 func (l *fetchLoop) take(b *sarama.Broker, s *subscription, block *sarama.FetchResponseBlock) bool {
 	if block.Err != sarama.ErrNoError {
 		return l.refused(b, s, block.Err)
+	}
+	if s.failures > 0 {
+		l.fetcher.trouble.left(s)
 	}
 	s.failures, s.unknown = 0, time.Time{}
 	r, err := decode(block, s.position, &l.fetcher.spares)

@@ -36,19 +36,21 @@ func (g *group) find(leases []*lease) {
 // complete, when their ends are asked for.
 func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, err error) {
 	if leases[0].role == runtime.Standby {
-		return g.findLogs(leases, nil, since)
+		return g.findChangelogs(leases, since)
 	}
 	var inputs []processor.TopicPartition
 	for _, l := range leases {
 		inputs = append(inputs, l.task.Inputs...)
 	}
-	positions, err := g.cluster.committedOffsets(inputs)
+	positions, err := g.cluster.committedOffsets(g.siblings(inputs))
 	if err != nil {
 		g.cluster.cfg.Logger.Debug("committed offsets cannot be had yet", "error", err)
 		return leases, g.hopeless(leases[0].task, err, since)
 	}
 	g.doubt(positions)
 	var ready []*lease
+	var all []processor.TopicPartition
+	var names []string
 	for _, l := range leases {
 		if err := unsettled(l.task, positions); err != nil {
 			later = append(later, l)
@@ -58,16 +60,8 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 			continue
 		}
 		ready = append(ready, l)
-	}
-	more, err := g.findLogs(ready, positions, since)
-	return append(later, more...), err
-}
-
-// findLogs asks where the logs of leases begin and end, and grants those for which all is known.
-func (g *group) findLogs(leases []*lease, positions map[processor.TopicPartition]committed, since time.Duration) (later []*lease, err error) {
-	var all []processor.TopicPartition
-	for _, l := range leases {
-		all = append(all, l.task.partitions(l.role)...)
+		all = append(all, l.task.partitions()...)
+		names = append(names, l.task.topics()...)
 	}
 	logs, failed := g.cluster.ranges(all)
 	for tp, err := range failed {
@@ -75,13 +69,18 @@ func (g *group) findLogs(leases []*lease, positions map[processor.TopicPartition
 			return nil, err
 		}
 	}
-	for _, l := range leases {
-		granted, ok, err := g.describe(l, positions, logs)
+	topics, err := g.cluster.topicStates(names)
+	if err != nil {
+		return leases, nil //nolint:nilerr // ask again
+	}
+	for _, l := range ready {
+		on := ground{positions, logs, topics}
+		ok, err := g.settle(l.task, on, since)
 		switch {
 		case err != nil:
 			return nil, err
 		case ok:
-			g.grant(l, granted)
+			g.grant(l, on.lease(l.task))
 		default:
 			later = append(later, l)
 		}
@@ -91,6 +90,7 @@ func (g *group) findLogs(leases []*lease, positions map[processor.TopicPartition
 
 // committed remembers positions that are committed for certain.
 func (g *group) committed(positions []processor.Position) {
+	g.purger.committed(positions)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range positions {
@@ -114,7 +114,7 @@ func (g *group) doubt(positions map[processor.TopicPartition]committed) {
 // hopeless returns the error to give up with, nil if it is worth another try.
 func (g *group) hopeless(t *TaskInfo, err error, since time.Duration) error {
 	if forgotten := (*OffsetForgottenError)(nil); errors.As(err, &forgotten) {
-		if since < g.cluster.cfg.UnknownTopicAfter {
+		if since < g.cluster.cfg.LossAfter {
 			return nil
 		}
 		return forgotten
@@ -140,47 +140,56 @@ func unsettled(t *TaskInfo, positions map[processor.TopicPartition]committed) er
 	return nil
 }
 
-// describe makes the worker's view of a lease. ok is false when a log could not be asked.
-func (g *group) describe(of *lease, positions map[processor.TopicPartition]committed, logs map[processor.TopicPartition]Range) (l runtime.Lease, ok bool, err error) {
-	t := of.task
-	l.Task, l.Role = t.ID, of.role
-	for _, tp := range t.inputs(of.role) {
-		log, known := logs[tp]
-		if !known {
-			return l, false, nil
-		}
-		in := runtime.Input{TopicPartition: tp, Offset: positions[tp].offset, Metadata: positions[tp].metadata, End: log.End}
-		switch {
-		case in.Offset >= 0 && in.Offset < log.Start:
-			return l, false, &CommittedLostError{TopicPartition: tp, Committed: in.Offset, Start: log.Start}
-		case in.Offset < 0 && g.cluster.cfg.OffsetReset == Latest && !g.isNew(tp):
-			in.Offset = log.End
-		case in.Offset < 0:
-			in.Offset = log.Start
-		}
-		l.Inputs = append(l.Inputs, in)
+// lease makes the lease of a task whose positions are settled.
+func (on ground) lease(t *TaskInfo) runtime.Lease {
+	l := runtime.Lease{Task: t.ID, Marks: marksOf(t, on)}
+	for _, tp := range t.Inputs {
+		p := on.positions[tp]
+		l.Inputs = append(l.Inputs, runtime.Input{TopicPartition: tp, Offset: p.offset, Metadata: p.metadata, End: on.logs[tp].End})
 	}
 	for _, c := range t.Changelogs {
-		log, known := logs[c.TopicPartition]
-		if !known {
-			return l, false, nil
+		log := on.logs[c.TopicPartition]
+		l.Changelogs = append(l.Changelogs, runtime.Changelog{
+			TopicPartition: c.TopicPartition, Store: c.Store, ID: on.topics[c.Topic].name(), Start: log.Start, End: log.End,
+		})
+	}
+	return l
+}
+
+// findChangelogs asks once where the changelogs of standbys stand, grants those of which all is known, and returns the others.
+func (g *group) findChangelogs(leases []*lease, since time.Duration) (later []*lease, err error) {
+	var all []processor.TopicPartition
+	var names []string
+	for _, l := range leases {
+		all = append(all, l.task.changelogs()...)
+		names = append(names, l.task.topics()...)
+	}
+	logs, failed := g.cluster.ranges(all)
+	for tp, err := range failed {
+		if err := g.cluster.hopeless(tp, err, since); err != nil {
+			return nil, err
 		}
-		l.Changelogs = append(l.Changelogs, runtime.Changelog{TopicPartition: c.TopicPartition, Store: c.Store, Start: log.Start, End: log.End})
 	}
-	return l, true, nil
+	topics, err := g.cluster.topicStates(names)
+	if err != nil {
+		return leases, nil //nolint:nilerr // ask again
+	}
+	for _, l := range leases {
+		if standby := (&TaskInfo{ID: l.task.ID, Changelogs: l.task.Changelogs}); (ground{nil, logs, topics}).knows(standby) {
+			g.grant(l, ground{nil, logs, topics}.lease(standby))
+		} else {
+			later = append(later, l)
+		}
+	}
+	return later, nil
 }
 
-// inputs returns what of the task's inputs is read in a role.
-func (t *TaskInfo) inputs(role runtime.Role) []processor.TopicPartition {
-	if role == runtime.Standby {
-		return nil
-	}
-	return t.Inputs
+// partitions returns all that the task reads.
+func (t *TaskInfo) partitions() []processor.TopicPartition {
+	return append(slices.Clone(t.Inputs), t.changelogs()...)
 }
 
-// partitions returns all that is read of the task in a role.
-func (t *TaskInfo) partitions(role runtime.Role) []processor.TopicPartition {
-	all := slices.Clone(t.inputs(role))
+func (t *TaskInfo) changelogs() (all []processor.TopicPartition) {
 	for _, c := range t.Changelogs {
 		all = append(all, c.TopicPartition)
 	}

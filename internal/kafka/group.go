@@ -23,12 +23,14 @@ import (
 // lease is released, for until then this process does not join the next generation, in which others get the task.
 type group struct {
 	cluster *Cluster
-	table   atomic.Pointer[taskTable]
+	tasks   *taskTable
+	purger  *purger
 
 	client  sarama.Client
 	dialer  *dialer
 	members sarama.ConsumerGroup
 	leaving atomic.Bool
+	outside trouble // no membership
 
 	summon chan struct{} // the group is to rebalance
 	guests guests
@@ -44,7 +46,6 @@ type group struct {
 	moves     map[processor.TaskID]*Port         // to other workers of this process
 	last      map[processor.TaskID]*Port         // who had a task
 	known     map[processor.TopicPartition]int64 // committed by this process
-	grown     map[processor.TopicPartition]bool  // input partitions that are newer than this process
 	followed  map[processor.TopicPartition]int64 // how far its stores that are behind have come
 	logs      map[processor.TopicPartition]Range // where changelogs ended when they were last looked at
 	session   sarama.ConsumerGroupSession        // nil while there is none
@@ -66,12 +67,12 @@ const leaveWait = 3 * time.Second
 
 func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 	g := &group{
-		cluster: c, ports: slices.Clone(ports),
+		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: slices.Clone(ports), purger: newPurger(c, tasks),
 		summon: make(chan struct{}, 1), drained: make(chan struct{}),
 		leases: map[processor.TaskID]*lease{}, moves: map[processor.TaskID]*Port{}, last: map[processor.TaskID]*Port{},
-		known: map[processor.TopicPartition]int64{}, grown: map[processor.TopicPartition]bool{}, followed: map[processor.TopicPartition]int64{}, logs: map[processor.TopicPartition]Range{},
+		known: map[processor.TopicPartition]int64{}, followed: map[processor.TopicPartition]int64{}, logs: map[processor.TopicPartition]Range{},
 	}
-	g.table.Store(newTaskTable(slices.Clone(tasks)))
+	g.outside = trouble{log: c.cfg.Logger, what: "membership in the group has ended, joining again", over: "a member of the group again"}
 	conf := c.cfg.membership(&strategy{group: g})
 	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
@@ -80,8 +81,11 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		}
 		return retryPause
 	}
-	var err error
-	if g.client, err = sarama.NewClient(c.cfg.Brokers, conf); err != nil {
+	err := c.answered(c.ctx, func() (err error) {
+		g.client, err = sarama.NewClient(c.cfg.Brokers, conf)
+		return err
+	})
+	if err != nil {
 		g.dialer.end()
 		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
 	}
@@ -98,7 +102,6 @@ func (g *group) run(ctx context.Context) {
 	defer leave()
 	consumed := make(chan struct{})
 	g.cluster.work.Go(g.logErrors)
-	g.cluster.work.Go(func() { g.watchPartitions(joined) })
 	g.cluster.work.Go(func() { g.watchStandbys(joined) })
 	g.cluster.work.Go(func() {
 		defer close(consumed)
@@ -131,7 +134,7 @@ func (g *group) run(ctx context.Context) {
 
 // consume joins the group again whenever a membership ends.
 func (g *group) consume(ctx context.Context) {
-	topics := slices.Sorted(maps.Keys(g.tasks().topics))
+	topics := slices.Sorted(maps.Keys(g.tasks.topics))
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		began := time.Now()
 		err := g.members.Consume(ctx, topics, handler{g})
@@ -145,7 +148,7 @@ func (g *group) consume(ctx context.Context) {
 		case len(topics) == 0:
 			return
 		}
-		g.cluster.cfg.Logger.Warn("membership in the group has ended, joining again", "error", err)
+		g.outside.has(g, err)
 		if time.Since(began) > g.cluster.cfg.SessionTimeout {
 			wait = firstPause
 		}
@@ -241,6 +244,7 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 	g.session = s
 	g.latest = g.member()
 	g.mu.Unlock()
+	g.outside.left(g)
 	g.cluster.cfg.Logger.Info("joined the group", "member", s.MemberID(), "generation", s.GenerationID())
 	return nil
 }
@@ -278,7 +282,7 @@ func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 func (g *group) ended(tp processor.TopicPartition) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	id, known := g.tasks().byInput[tp]
+	id, known := g.tasks.byInput[tp]
 	if l := g.leases[id]; known && l != nil {
 		return l.ended
 	}

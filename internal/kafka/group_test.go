@@ -18,6 +18,7 @@ func TestHandOver(t *testing.T) {
 	brokers := brokertest.Brokers(t)
 	in, log := brokertest.Topic(t, "in", 4), brokertest.Topic(t, "log", 4)
 	app := brokertest.UniqueName(t, "app")
+	fill(t, in, 4, 5)
 	a := start(t, options(brokers, app, "a"), tasks(in, 4, log)...)
 	first := leases(t, a.ports[0], 4)
 	if len(first) != 4 {
@@ -92,6 +93,7 @@ func TestWorkersShareTasks(t *testing.T) {
 func TestReleasedIsGrantedAnew(t *testing.T) {
 	t.Parallel()
 	in := brokertest.Topic(t, "in", 2)
+	fill(t, in, 2, 33)
 	p := start(t, options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p"), tasks(in, 2, "")...).ports[0]
 	leases(t, p, 2)
 	mustCommit(t, p, processor.Commit{Positions: []processor.Position{position(in, 1, 33)}})
@@ -162,6 +164,7 @@ func TestLeaseWaitsForOpenTransaction(t *testing.T) {
 	t.Parallel()
 	brokers := brokertest.Brokers(t)
 	in, app := brokertest.Topic(t, "in", 1), brokertest.UniqueName(t, "app")
+	fill(t, in, 1, 42)
 	cfg := brokertest.Config()
 	cfg.Producer.Transaction.ID = brokertest.UniqueName(t, "tx")
 	client, err := sarama.NewClient(brokers, cfg)
@@ -224,7 +227,7 @@ func TestCommittedPositionWasDeleted(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for {
 		e := b.ports[0].Poll(100 * time.Millisecond)
-		var gone *CommittedLostError
+		var gone *LostInputError
 		if errors.As(e.Fatal, &gone) {
 			if gone.Topic != in || gone.Committed != 5 || gone.Start != 8 {
 				t.Errorf("fatal: %v", e.Fatal)
@@ -277,7 +280,8 @@ func TestForgottenOffset(t *testing.T) {
 	t.Parallel()
 	in := brokertest.Topic(t, "in", 1)
 	cfg := options(brokertest.Brokers(t), brokertest.UniqueName(t, "app"), "p")
-	cfg.UnknownTopicAfter = 200 * time.Millisecond
+	cfg.LossAfter = 200 * time.Millisecond
+	fill(t, in, 1, 50)
 	p := start(t, cfg, tasks(in, 1, "")...).ports[0].(*Port)
 	leases(t, p, 1)
 	mustCommit(t, p, processor.Commit{Positions: []processor.Position{position(in, 0, 33)}})

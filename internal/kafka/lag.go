@@ -8,12 +8,15 @@ import (
 
 // Lag returns how many offsets of the partitions lie between the group's committed position, or where reading begins if
 // there is none, and the high watermark. The positions are stable ones: a commit under way is waited for.
+//
+// The positions are asked for before the ends. So 0 means that there was a moment at which all partitions were committed up
+// to their ends: had one been written later by the reader of another, its end would be higher.
 func (c *Cluster) Lag(ctx context.Context, partitions []processor.TopicPartition) (int64, error) {
-	ends, err := c.Ranges(ctx, partitions)
+	positions, err := c.stableOffsets(ctx, partitions)
 	if err != nil {
 		return 0, err
 	}
-	positions, err := c.stableOffsets(ctx, partitions)
+	ends, err := c.Ranges(ctx, partitions)
 	if err != nil {
 		return 0, err
 	}

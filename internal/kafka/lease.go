@@ -58,7 +58,7 @@ func (g *group) want() {
 	g.wanted = map[processor.TaskID]runtime.Role{}
 	g.warmups = map[processor.TaskID]bool{}
 	for _, id := range slices.Concat(share.Standby, share.Warmup) {
-		if g.tasks().byID[id] != nil {
+		if g.tasks.byID[id] != nil {
 			g.wanted[id] = runtime.Standby
 		}
 	}
@@ -67,7 +67,7 @@ func (g *group) want() {
 			g.cluster.cfg.Logger.Info("warming up: the task moves here when it has caught up", "task", id.String())
 		}
 	}
-	for id := range g.tasks().whole(g.given.partitions) {
+	for id := range g.tasks.whole(g.given.partitions) {
 		g.wanted[id] = runtime.Active
 	}
 	g.promised = share.Promised
@@ -83,7 +83,7 @@ func names(tasks []processor.TaskID) (all []string) {
 // reconcile brings the leases nearer to what is wanted. It is called whenever either has changed.
 func (g *group) reconcile() {
 	var fresh []processor.TaskID
-	for _, t := range g.tasks().list {
+	for _, t := range g.tasks.list {
 		role, wanted := g.wanted[t.ID]
 		wanted = wanted && !g.stopping
 		l := g.leases[t.ID]
@@ -124,9 +124,13 @@ func (g *group) unlock() {
 				leases = append(leases, l)
 			}
 		}
-		if len(leases) > 0 {
-			g.cluster.work.Go(func() { g.find(leases) })
+		if len(leases) == 0 {
+			continue
 		}
+		if role == runtime.Active {
+			g.cluster.work.Go(g.abortLeftovers)
+		}
+		g.cluster.work.Go(func() { g.find(leases) })
 	}
 	g.toFind = nil
 	g.mu.Unlock()

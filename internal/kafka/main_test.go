@@ -26,7 +26,7 @@ const patience = 30 * time.Second
 func options(brokers []string, app, process string) Config {
 	return Config{
 		App: app, Brokers: brokers, ProcessID: process,
-		SessionTimeout: 6 * time.Second, HeartbeatInterval: 50 * time.Millisecond, RebalanceTimeout: 10 * time.Second,
+		LossAfter: 200 * time.Millisecond, SessionTimeout: 6 * time.Second, HeartbeatInterval: 50 * time.Millisecond, RebalanceTimeout: 10 * time.Second,
 		Logger: logger(process),
 	}
 }

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -142,10 +141,7 @@ func (p *Port) deliver(s *subscription, f runtime.Fetched) {
 func (p *Port) failed(s *subscription, err error) {
 	p.post(func(e *runtime.Events) {
 		if !s.gone.Swap(true) {
-			var outOfRange *OffsetOutOfRangeError
-			e.Failed = append(e.Failed, runtime.FetchFailed{
-				TopicPartition: s.TopicPartition, Offset: s.position, Err: err, OutOfRange: errors.As(err, &outOfRange),
-			})
+			e.Failed = append(e.Failed, runtime.FetchFailed{TopicPartition: s.TopicPartition, Offset: s.position, Err: err, Expired: expired(err)})
 		}
 	})
 }
@@ -200,6 +196,13 @@ func (p *Port) Consumed(tp processor.TopicPartition, bytes int) {
 
 // Recycle implements runtime.Recycler.
 func (p *Port) Recycle(records []processor.Raw) { p.cluster.fetcher.spares.give(records) }
+
+// Disown takes the leases of a worker that does not end, from another goroutine: others may have its tasks. What it commits
+// from now on is refused.
+func (p *Port) Disown() {
+	p.losses.Add(1)
+	p.group.abandon(p)
+}
 
 // Close tells that the worker has ended: its leases are held no longer, and nothing is read for it.
 func (p *Port) Close() error {

@@ -58,7 +58,7 @@ func (g *group) checkStandbys(report bool) (call bool) {
 	following := g.following()
 	var all []processor.TopicPartition
 	for _, l := range following {
-		all = append(all, l.task.partitions(runtime.Standby)...)
+		all = append(all, l.task.changelogs()...)
 	}
 	if len(all) == 0 {
 		return false
@@ -144,7 +144,7 @@ func (g *group) report() memberData {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := memberData{workers: len(g.staying()), rack: g.cluster.cfg.Rack, promised: g.promised}
-	for _, t := range g.tasks().list {
+	for _, t := range g.tasks.list {
 		l := g.leases[t.ID]
 		at, kept := g.stored(t.ID)
 		switch {
@@ -163,7 +163,7 @@ func (g *group) stored(id processor.TaskID) (sum int64, any bool) {
 	if g.cluster.cfg.Stored == nil {
 		return 0, false
 	}
-	for _, c := range g.tasks().byID[id].Changelogs {
+	for _, c := range g.tasks.byID[id].Changelogs {
 		at, ok := g.cluster.cfg.Stored(id, c.Store)
 		sum, any = sum+at, any || ok
 	}
@@ -182,8 +182,8 @@ func (g *group) reached(l *lease) (sum int64) {
 // the last time that they were looked at.
 func (g *group) changelogs(wait time.Duration) map[processor.TopicPartition]Range {
 	var all []processor.TopicPartition
-	for _, t := range g.tasks().list {
-		all = append(all, g.tasks().byID[t.ID].partitions(runtime.Standby)...)
+	for _, t := range g.tasks.list {
+		all = append(all, g.tasks.byID[t.ID].changelogs()...)
 	}
 	found := make(chan map[processor.TopicPartition]Range, 1)
 	g.cluster.work.Go(func() {

@@ -105,9 +105,6 @@ func TestATaskMovesWhenItsNewOwnerHasCaughtUp(t *testing.T) {
 	t.Parallel()
 	brokers := brokertest.Brokers(t)
 	in, log, app := brokertest.Topic(t, "in", 6), brokertest.Topic(t, "log", 6), brokertest.UniqueName(t, "app")
-	for n := range int32(6) {
-		brokertest.Produce(t, brokers, log, slices.Repeat([]brokertest.Record{{Partition: n, Key: []byte("k"), Value: []byte("v")}}, 50)...)
-	}
 	settings := func(id string) Config {
 		cfg := options(brokers, app, id)
 		cfg.AcceptableLag, cfg.MaxWarmups = 10, 2
@@ -116,6 +113,7 @@ func TestATaskMovesWhenItsNewOwnerHasCaughtUp(t *testing.T) {
 	a := raise(t, settings("a"), tasks(in, 6, log)...)
 	all := []*puppet{a}
 	play(t, all, "a gets all tasks", func() bool { return a.count(runtime.Active) == 6 })
+	fill(t, log, 6, 50)
 	a.history = nil
 	b := raise(t, settings("b"), tasks(in, 6, log)...)
 	all = append(all, b)
@@ -140,9 +138,6 @@ func TestStandbysAreInOtherRacks(t *testing.T) {
 	t.Parallel()
 	brokers := brokertest.Brokers(t)
 	in, log, app := brokertest.Topic(t, "in", 6), brokertest.Topic(t, "log", 6), brokertest.UniqueName(t, "app")
-	for n := range int32(6) {
-		brokertest.Produce(t, brokers, log, slices.Repeat([]brokertest.Record{{Partition: n, Key: []byte("k"), Value: []byte("v")}}, 50)...)
-	}
 	var all []*puppet
 	racks := []string{"x", "x", "y"}
 	for n, rack := range racks {
@@ -151,6 +146,10 @@ func TestStandbysAreInOtherRacks(t *testing.T) {
 		p := raise(t, cfg, tasks(in, 6, log)...)
 		p.reads = true
 		all = append(all, p)
+		if n == 0 {
+			play(t, all, "the first gets all tasks", func() bool { return p.count(runtime.Active) == 6 })
+			fill(t, log, 6, 50)
+		}
 	}
 	play(t, all, "every process has two tasks, every task a standby", func() bool {
 		active, standby := 0, 0

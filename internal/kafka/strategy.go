@@ -50,7 +50,7 @@ func (s *strategy) Plan(members map[string]sarama.ConsumerGroupMemberMetadata, _
 	for id, meta := range members {
 		told[id] = decodeMember(meta.UserData)
 	}
-	table := s.group.tasks()
+	table := s.group.tasks
 	tasks, ends := table.sized(s.group.changelogs(planWait), told)
 	var all []assign.Member
 	for id, meta := range members {

@@ -167,7 +167,7 @@ func between(err error) bool {
 // sendOffsets makes the request that the guarantee calls for.
 func (k *committer) sendOffsets(b *sarama.Broker, m member) (map[string][]*sarama.PartitionError, error) {
 	if k.id == "" {
-		return k.sendPlainOffsets(b, m)
+		return k.cluster.commitPlainly(b, m, k.job.commit.Positions)
 	}
 	topics := map[string][]*sarama.PartitionOffsetMetadata{}
 	for i := range k.job.commit.Positions {
@@ -184,11 +184,12 @@ func (k *committer) sendOffsets(b *sarama.Broker, m member) (map[string][]*saram
 	return resp.Topics, nil
 }
 
-func (k *committer) sendPlainOffsets(b *sarama.Broker, m member) (map[string][]*sarama.PartitionError, error) {
+// commitPlainly commits offsets outside of any transaction.
+func (c *Cluster) commitPlainly(b *sarama.Broker, m member, positions []processor.Position) (map[string][]*sarama.PartitionError, error) {
 	req := &sarama.OffsetCommitRequest{
-		Version: 7, ConsumerGroup: k.cluster.cfg.App, ConsumerGroupGeneration: m.generation, ConsumerID: m.id, GroupInstanceId: m.instance,
+		Version: 7, ConsumerGroup: c.cfg.App, ConsumerGroupGeneration: m.generation, ConsumerID: m.id, GroupInstanceId: m.instance,
 	}
-	for _, p := range k.job.commit.Positions {
+	for _, p := range positions {
 		req.AddBlockWithLeaderEpoch(p.Topic, p.Partition, p.Offset, -1, 0, p.Metadata)
 	}
 	resp, err := b.CommitOffset(req)

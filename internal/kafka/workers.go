@@ -18,7 +18,7 @@ func (c *Cluster) SetWorkers(n int) ([]runtime.Port, error) {
 		return nil, ErrClosed
 	}
 	var added []runtime.Port
-	for _, p := range c.group.setWorkers(max(1, min(n, len(c.group.tasks().list)))) {
+	for _, p := range c.group.setWorkers(max(1, min(n, len(c.group.tasks.list)))) {
 		c.work.Go(p.committer.run)
 		added = append(added, p)
 	}
@@ -54,12 +54,22 @@ func (g *group) setWorkers(n int) (added []*Port) {
 }
 
 // number returns the lowest number that no worker has.
-func (g *group) number() int {
-	for n := 0; ; n++ {
-		if !slices.ContainsFunc(g.ports, func(p *Port) bool { return p.worker == n }) {
-			return n
-		}
+func (g *group) number() (n int) {
+	for g.taken(n) {
+		n++
 	}
+	return n
+}
+
+func (g *group) taken(number int) bool {
+	return slices.ContainsFunc(g.ports, func(p *Port) bool { return p.worker == number })
+}
+
+// staffs reports whether this process has a worker of that number.
+func (g *group) staffs(number int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.taken(number)
 }
 
 // workers returns the ports of all workers.
@@ -89,9 +99,9 @@ func (g *group) distribute(fresh []processor.TaskID) {
 	for _, role := range []runtime.Role{runtime.Active, runtime.Standby} {
 		of := slices.DeleteFunc(slices.Clone(fresh), func(id processor.TaskID) bool { return g.wanted[id] != role })
 		held := g.held(staying, role)
-		for id, at := range assign.Workers(len(staying), of, held, last, g.tasks().weights) {
+		for id, at := range assign.Workers(len(staying), of, held, last, g.tasks.weights) {
 			g.last[id] = staying[at]
-			g.begin(&lease{task: g.tasks().byID[id], port: staying[at], role: role})
+			g.begin(&lease{task: g.tasks.byID[id], port: staying[at], role: role})
 		}
 	}
 }
@@ -118,7 +128,7 @@ func (g *group) level() {
 				held[id] = slices.Index(staying, l.port)
 			}
 		}
-		for id, at := range assign.Level(len(staying), held, g.tasks().weights) {
+		for id, at := range assign.Level(len(staying), held, g.tasks.weights) {
 			g.moves[id] = staying[at]
 		}
 	}

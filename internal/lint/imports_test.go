@@ -30,9 +30,10 @@ var allowed = map[string][]string{
 
 // owners says which folders alone may import a library.
 var owners = map[string][]string{
-	"go.etcd.io/bbolt":                         {"store/bolt"},
-	"github.com/hamba/avro":                    {"serde/avro"},
-	"github.com/IBM/sarama":                    {"", "internal/kafka", "internal/topicread", "internal/brokertest", "examples/wordcount", "bench"},
+	"go.etcd.io/bbolt":      {"store/bolt"},
+	"github.com/hamba/avro": {"serde/avro"},
+	"github.com/IBM/sarama": {"", "internal/kafka", "internal/topicread", "internal/brokertest", "internal/chaos",
+		"examples/internal/example", "bench/internal/wire", "bench/internal/contender"},
 	"github.com/twmb/franz-go":                 {"internal/embedded"},
 	"github.com/testcontainers/testcontainers": {"internal/brokertest"},
 }

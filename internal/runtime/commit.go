@@ -53,11 +53,13 @@ func (w *Worker) commit() {
 			continue
 		}
 		before := len(w.batch.Positions)
+		w.beat(t.work)
 		if err := t.work.Prepare(&w.batch); err != nil {
 			w.failTask(t, err)
 			continue
 		}
 		t.pending = slices.Clone(w.batch.Positions[before:])
+		t.reached = t.work.StreamTime()
 		c.tasks = append(c.tasks, t)
 	}
 	w.last = w.now
@@ -103,12 +105,15 @@ func (w *Worker) settle(done *CommitDone) {
 func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 	for _, s := range t.stores {
 		end, written := ends[s.changelog]
+		if at, ok := s.layers.Offset(); ok && written && end >= 0 && end < at {
+			w.fail(t.lostState(Changelog{TopicPartition: s.changelog, Store: s.layers.Name(), End: end}, at)) // it was created anew meanwhile
+		}
 		if !written { // nothing, or only what the changelog is not told
 			end = -1
 		} else if s.since.IsZero() {
 			s.since = w.now
 		}
-		s.layers.Committed(end)
+		s.shared.committed(end, t.reached)
 	}
 	for _, p := range t.pending {
 		t.positions[p.TopicPartition] = p
@@ -124,7 +129,7 @@ func (w *Worker) rewind(t *task) {
 		return
 	}
 	if err := w.begin(t); err != nil {
-		w.fail(err)
+		w.failed(t, err)
 	}
 }
 
@@ -134,7 +139,9 @@ func (w *Worker) abandon(t *task) {
 		w.port.StopFetch(in.TopicPartition)
 	}
 	for _, s := range t.stores {
-		s.layers.Abort()
+		if s.restoring == nil { // else there is nothing to abort, and a job may have the layers
+			s.layers.Abort()
+		}
 	}
 	t.closeWork(w.cfg.Logger)
 	t.pending = nil
@@ -143,16 +150,26 @@ func (w *Worker) abandon(t *task) {
 // failTask ends a task whose record failed, and with it the worker: nothing of the record is committed. Of the layers
 // only the one being filled goes; a commit in flight does not hold the record.
 func (w *Worker) failTask(t *task, err error) {
+	if w.rebuild(t, err) {
+		return
+	}
 	for _, in := range t.lease.Inputs {
 		w.port.StopFetch(in.TopicPartition)
 	}
-	for _, s := range t.stores {
-		s.layers.UncommittedAbort()
-	}
+	t.undo()
 	t.closeWork(w.cfg.Logger)
 	var p *processor.PanicError
 	if errors.As(err, &p) {
 		w.cfg.Logger.Error("a user's function panicked", "task", t.id.String(), "error", err, "stack", string(p.Stack))
 	}
 	w.fail(err)
+}
+
+// undo drops the layers that are being filled.
+func (t *task) undo() {
+	for _, s := range t.stores {
+		if s.restoring == nil {
+			s.layers.UncommittedAbort()
+		}
+	}
 }

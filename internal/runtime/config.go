@@ -20,8 +20,13 @@ type Config struct {
 
 	Globals map[string]processor.GlobalRows // the process's global tables, by the names of their stores
 
+	Stores *Stores // where the stores are shared with readers of other goroutines; nil: nowhere
+
 	Opener   store.Opener
 	StateDir string // tasks keep their stores in <StateDir>/<App>/<task>
+
+	// LostState lets a store be rebuilt from a changelog that has lost what the store holds; else that is a *LostStateError.
+	LostState bool
 
 	CommitInterval time.Duration // the longest time between commits while there is work
 	DrainInterval  time.Duration // the shortest time between commits made because the input is drained
@@ -29,8 +34,12 @@ type Config struct {
 	FlushBytes     int           // flush a store when this much is committed but not flushed
 	FlushInterval  time.Duration // flush a store at least this often
 
+	Restores *Restores // shared by the workers of a process; nil: the worker's own
+
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Restoring, if set, is told how far each store is that is being restored, at the start, now and then, and at the end.
+	Restoring func(Restore)
 	// Restored, if set, is told of each store that has been restored.
 	Restored func(Restored)
 	// Kept, if set, is told, from any goroutine, up to which changelog offset a store's data outlive the process; -1 if
@@ -38,6 +47,8 @@ type Config struct {
 	Kept func(task processor.TaskID, store string, offset int64)
 	// Dropped, if set, is told of every bad record that the policy let pass.
 	Dropped func(*processor.RecordError, processor.Action)
+	// Late, if set, is told of every record that came after a window of its was closed.
+	Late func(processor.Late)
 }
 
 // Restored says how a store came back: Records were read from the changelog offsets From up to To.
@@ -52,13 +63,6 @@ type Restored struct {
 const (
 	roundRecords = 256
 	turnRounds   = 8
-)
-
-// Standbys are read in what a turn has left over, and in at least a small part of it.
-const (
-	followRecords     = 1024  // of all standbys in a turn, while tasks have work to do
-	followRecordsIdle = 16384 // otherwise
-	minStandbyFlush   = 1 << 20
 )
 
 // movedInterval is how long a position that only moved past control records may wait for its commit.

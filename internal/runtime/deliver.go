@@ -15,13 +15,7 @@ func (w *Worker) deliver(events Events) {
 			continue
 		}
 		if s := t.restoring(f); s != nil {
-			if t.role == Standby {
-				s.queue = append(s.queue, queued{Fetched: f})
-				continue
-			}
-			if err := w.restore(t, s, f); err != nil {
-				w.fail(fmt.Errorf("runtime: task %s: store %q: restore from %s: %w", t.id, s.layers.Name(), f.TopicPartition, err))
-			}
+			w.stage(s, f)
 			continue
 		}
 		if t.work != nil && t.reads(f.TopicPartition) {
@@ -34,8 +28,10 @@ func (w *Worker) deliver(events Events) {
 		t := w.readers[f.TopicPartition]
 		switch {
 		case t == nil || t.finishing:
-		case t.role == Standby && f.OutOfRange:
-			w.startOver(t, f)
+		case f.Expired:
+			w.cfg.Logger.Warn("records were deleted before they were read: giving the task back to have it again from where its logs begin now",
+				"task", t.id.String(), "partition", f.TopicPartition.String(), "offset", f.Offset, "error", f.Err)
+			w.finish(t)
 		default:
 			w.fail(fmt.Errorf("runtime: task %s: cannot read %s from offset %d: %w", t.id, f.TopicPartition, f.Offset, f.Err))
 		}
@@ -55,39 +51,4 @@ func (t *task) restoring(f Fetched) *openStore {
 func (t *task) reads(tp processor.TopicPartition) bool {
 	_, input := t.positions[tp]
 	return input
-}
-
-// restore adds a batch of the changelog to a store, and starts the task if that was the last of it.
-func (w *Worker) restore(t *task, s *openStore, f Fetched) error {
-	if err := w.apply(s, f.Records, f.Next); err != nil {
-		return err
-	}
-	w.applied(t, s, f)
-	return w.restored(t)
-}
-
-// apply adds records of the changelog to a store.
-func (w *Worker) apply(s *openStore, records []processor.Raw, next int64) error {
-	if err := s.restoring.Add(records, next); err != nil {
-		return err
-	}
-	if s.since.IsZero() {
-		s.since = w.now
-	}
-	if w.follower != nil {
-		w.follower.Followed(s.changelog, s.restoring.Position())
-	}
-	return nil
-}
-
-// applied gives a batch back. While the disk is behind, the batch is not reported as consumed, so that the port holds back.
-func (w *Worker) applied(t *task, s *openStore, f Fetched) {
-	if w.recycle != nil && f.Records != nil {
-		w.recycle(f.Records)
-	}
-	if s.flushing && s.layers.UnflushedBytes() > w.flushBytes(t) {
-		s.owed += f.Bytes
-	} else {
-		w.port.Consumed(f.TopicPartition, f.Bytes)
-	}
 }

@@ -1,47 +1,70 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
-	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store"
 )
 
-// flushed is a flush that ended in the background.
-type flushed struct {
-	id    processor.TaskID
-	store *openStore
-	err   error
+// ended is a job that has ended beside the loop: a flush, or a piece of a restore.
+type ended struct {
+	taskStore
+	staged []Fetched // of a restore
+	err    error
+}
+
+// end tells of a job, from whatever goroutine.
+func (w *Worker) end(e ended) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = append(w.ended, e)
+}
+
+// settleJobs takes the outcome of jobs that have ended.
+func (w *Worker) settleJobs() {
+	w.mu.Lock()
+	all := w.ended
+	w.ended = nil
+	w.mu.Unlock()
+	for _, e := range all {
+		e.store.busy, e.store.adding = false, false
+		if t := w.holder(e.store); t != nil {
+			e.task = t // it may be in another life by now
+		}
+		if errors.Is(e.err, store.ErrCorrupt) {
+			e.store.damaged = e.err
+		}
+		if e.staged != nil {
+			w.staged(e)
+		} else {
+			w.flushed(e)
+		}
+	}
 }
 
 // flush hands the committed layer of each store that is due to its backend, beside the loop.
 func (w *Worker) flush() {
 	for _, t := range w.tasks {
 		for _, s := range t.stores {
-			if !s.flushing && w.flushDue(t, s) {
+			if !s.busy && w.flushDue(t, s) {
 				w.startFlush(t, s)
 			}
 		}
 	}
 }
 
-// flushDue: memory takes over every commit at once; a file only what is large, old, or about to be closed.
+// flushDue: memory takes over every commit at once; a file only what is large, old, or about to be closed. What is large in
+// a restore is the restore's business.
 func (w *Worker) flushDue(t *task, s *openStore) bool {
 	switch {
-	case !s.behind() || s.broken:
+	case !s.behind() || t.broken:
 		return false
 	case !w.cfg.Opener.Durable() || t.finishing:
 		return true
 	}
 	old := !s.since.IsZero() && w.now.Sub(s.since) >= w.cfg.FlushInterval
-	return old || s.layers.UnflushedBytes() >= w.flushBytes(t)
-}
-
-// flushBytes is how much of a store is held in memory.
-func (w *Worker) flushBytes(t *task) int {
-	if t.role == Standby {
-		return w.standbyBytes
-	}
-	return w.cfg.FlushBytes
+	return old || s.restoring == nil && s.layers.UnflushedBytes() >= w.cfg.FlushBytes
 }
 
 // behind reports whether the backend does not hold all that is committed.
@@ -58,53 +81,35 @@ func (s *openStore) behind() bool {
 }
 
 func (w *Worker) startFlush(t *task, s *openStore) {
-	batch, ok := s.layers.BeginFlush()
+	batch, ok := s.shared.beginFlush()
 	if !ok {
 		return
 	}
-	s.flushing = true
+	s.busy = true
 	id := t.id
 	apply := func() {
 		err := s.layers.Backend().Apply(batch)
 		if err == nil && batch.Offset >= 0 {
 			w.keep(id, s.layers.Name(), batch.Offset)
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.flushed = append(w.flushed, flushed{id, s, err})
+		w.end(ended{taskStore: taskStore{t, s}, err: err})
 	}
 	if w.cfg.Opener.Durable() {
 		w.port.Background(apply)
 		return
 	}
 	apply()
-	w.settleFlushes()
+	w.settleJobs()
 }
 
-// settleFlushes takes the outcome of flushes that have ended.
-func (w *Worker) settleFlushes() {
-	w.mu.Lock()
-	ended := w.flushed
-	w.flushed = nil
-	w.mu.Unlock()
-	for _, f := range ended {
-		f.store.flushing = false
-		f.store.layers.EndFlush(f.err)
-		f.store.since = w.now
-		if f.store.owed > 0 {
-			w.port.Consumed(f.store.changelog, f.store.owed)
-			f.store.owed = 0
-		}
-		if f.err != nil {
-			f.store.broken = true
-			w.fail(fmt.Errorf("runtime: task %s: store %q cannot be written: %w", f.id, f.store.layers.Name(), f.err))
-		}
-	}
-}
-
-// keep tells whom it concerns what of a store outlives the process.
-func (w *Worker) keep(id processor.TaskID, store string, offset int64) {
-	if w.cfg.Kept != nil && w.cfg.Opener.Durable() {
-		w.cfg.Kept(id, store, offset)
+// flushed takes what came of a flush. A store that cannot be written stops the worker: a full disk does not become empty by
+// itself, and the changelog holds what is missing in the file.
+func (w *Worker) flushed(e ended) {
+	t, s := e.task, e.store
+	s.shared.endFlush(e.err)
+	s.since = w.now
+	if e.err != nil {
+		t.broken = true
+		w.failed(t, fmt.Errorf("runtime: task %s: store %q cannot be written: %w", t.id, s.layers.Name(), e.err))
 	}
 }

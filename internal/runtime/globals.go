@@ -3,7 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-streams/millrace/processor"
@@ -14,32 +14,39 @@ import (
 // whenever the process starts, by the same code that keeps it up to date.
 type Globals struct {
 	tables []*globalTable
+	served bool // to queries
 	rows   map[string]processor.GlobalRows
 	ends   map[processor.TopicPartition]int64 // to be reached before tasks may start
+	turns  atomic.Int64
 }
 
-// globalTable is a global table that tasks of several workers read while it changes.
+// globalTable is a global table that tasks of several workers, and queries, read while it changes.
 type globalTable struct {
-	mu    sync.Mutex // for reads too: a write set remembers what it was asked for last
+	*sharedStore
 	table *processor.Global
 	topic string
 }
 
+// globalRows are the table's rows for tasks. A queried partition's Get is of another kind.
+type globalRows struct{ t *globalTable }
+
 // Get implements processor.GlobalRows.
-func (t *globalTable) Get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.table.Get(dst, key)
+func (r globalRows) Get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
+	r.t.mu.Lock() // a write set remembers what it was asked for last
+	defer r.t.mu.Unlock()
+	return r.t.table.Get(dst, key)
 }
 
-// NewGlobals returns the tables over empty backends that backend makes. Of the options it uses App, Policy and Dropped.
-func NewGlobals(specs []*processor.GlobalSpec, backend func() store.Backend, opt processor.Options) *Globals {
+// NewGlobals returns the tables over empty backends that backend makes, and makes them known to stores, unless that is nil.
+// Of the options it uses App, Policy and Dropped.
+func NewGlobals(specs []*processor.GlobalSpec, backend func() store.Backend, opt processor.Options, stores *Stores) *Globals {
 	g := &Globals{rows: map[string]processor.GlobalRows{}, ends: map[processor.TopicPartition]int64{}}
 	for _, spec := range specs {
 		layers := store.LayersOf(spec.Declaration, backend())
-		t := &globalTable{table: processor.NewGlobal(spec, layers, opt), topic: spec.Topic.Physical(opt.App)}
+		t := &globalTable{share(spec.Name, 0, layers), processor.NewGlobal(spec, layers, opt), spec.Topic.Physical(opt.App)}
 		g.tables = append(g.tables, t)
-		g.rows[spec.Name] = t
+		g.rows[spec.Name] = globalRows{t}
+		stores.add(t.sharedStore, 1)
 	}
 	return g
 }
@@ -83,8 +90,26 @@ func (g *Globals) Take(f Fetched) error {
 	if end, waiting := g.ends[f.TopicPartition]; waiting && f.Next >= end {
 		delete(g.ends, f.TopicPartition)
 	}
+	if g.Ready() {
+		g.Serve()
+	}
 	return nil
 }
+
+// Serve opens the tables to queries. It is called by Take and Follow once Ready.
+func (g *Globals) Serve() {
+	if g.served {
+		return
+	}
+	g.served = true
+	for _, t := range g.tables {
+		t.serve(processor.Unknown)
+	}
+}
+
+// Turns counts how often Follow has gone round: as long as it grows, no user's function hangs. It may be called from any
+// goroutine.
+func (g *Globals) Turns() int64 { return g.turns.Load() }
 
 // Observer reads topics without a lease: Poll brings Fetched, Failed and nothing else.
 type Observer interface {
@@ -96,7 +121,9 @@ type Observer interface {
 // before, nil if ctx does.
 func (g *Globals) Follow(ctx context.Context, from Observer, ready chan<- struct{}) error {
 	for ctx.Err() == nil {
+		g.turns.Add(1)
 		if ready != nil && g.Ready() {
+			g.Serve()
 			close(ready)
 			ready = nil
 		}

@@ -1,11 +1,10 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
@@ -24,24 +23,37 @@ type task struct {
 	positions map[processor.TopicPartition]processor.Position // committed
 	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
 	pending   []processor.Position                            // in the commit in flight
+	reached   int64                                           // stream time of the newest commit that was begun
 	finishing bool                                            // no further step: commit, release, flush, close
 	demoted   bool                                            // once it is released, it stays as a standby
 	lost      bool                                            // somebody else's already: close, do not release
 	released  bool                                            // all that is left to do is local
+	broken    bool                                            // its disk failed: close without a flush
 }
 
 // openStore is one store of a task with the changelog partition it mirrors.
 type openStore struct {
 	changelog processor.TopicPartition
+	topic     string // which topic of that name
 	layers    *store.Layered
-	restoring *changelog.Restorer // nil once restored
-	reading   bool                // the changelog is being fetched
-	queue     []queued            // of a standby: fetched and not applied
+	shared    *sharedStore // the layers, where readers of other goroutines must be kept off
+	dir       string       // of the task; local is the name of the store's data there
+	local     string
+	since     time.Time // age of the oldest unflushed commit, zero if there is none
+	busy      bool      // a flush or a piece of a restore is under way beside the loop
+	adding    bool      // it is a piece of a restore: the layers are its
+	reading   bool      // the changelog is being fetched
+	damaged   error     // the local data is: it is to be set aside when the task is closed
+
+	restoring *changelog.Restorer // nil once restored; with the layers, the job's while one is under way
+	fetched   []Fetched           // of the changelog, for the next job
 	from      int64               // where the restore began
-	owed      int                 // fetched bytes not yet reported as consumed: the disk is behind
-	since     time.Time           // age of the oldest unflushed commit, zero if there is none
-	flushing  bool
-	broken    bool // its disk failed: close without a flush
+	accounted int                 // bytes staged, as far as Restores knows of them; guarded by it
+	told      time.Time           // when progress was told last
+	logged    time.Time           // likewise
+
+	gate   sync.Mutex // held by a job of a restore, and to close
+	closed bool       // guarded by gate: what was to be done in the background is not any more
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }
@@ -49,7 +61,9 @@ func (t *task) running() bool { return t.work != nil && !t.finishing }
 func (t *task) unflushed() int {
 	most := 0
 	for _, s := range t.stores {
-		most = max(most, s.layers.UnflushedBytes())
+		if s.restoring == nil {
+			most = max(most, s.layers.UnflushedBytes())
+		}
 	}
 	return most
 }
@@ -64,6 +78,7 @@ func (w *Worker) lease(events Events) {
 			w.port.Closed(id)
 		case t != nil && t.role == Active && !t.lost:
 			t.lost = true
+			w.withdraw(t)
 			w.drop(t)
 		}
 	}
@@ -121,11 +136,7 @@ func (w *Worker) take(l Lease, previous *task) error {
 		id: l.Task, role: l.Role, lease: l,
 		positions: map[processor.TopicPartition]processor.Position{}, ends: map[processor.TopicPartition]int64{},
 	}
-	var inherited []*openStore
-	if previous != nil {
-		inherited = previous.stores
-		w.forget(previous)
-	}
+	inherited := w.inherit(previous)
 	for _, in := range l.Inputs {
 		t.positions[in.TopicPartition] = processor.Position{TopicPartition: in.TopicPartition, Offset: in.Offset, Metadata: in.Metadata}
 		t.ends[in.TopicPartition] = in.End
@@ -133,23 +144,16 @@ func (w *Worker) take(l Lease, previous *task) error {
 	}
 	w.tasks = append(w.tasks, t)
 	slices.SortFunc(w.tasks, func(a, b *task) int { return compareIDs(a.id, b.id) })
-	for i, c := range l.Changelogs {
+	for _, c := range l.Changelogs {
 		if err := w.openStore(t, c, inherited); err != nil {
-			t.stores = append(t.stores, unused(inherited, l.Changelogs[i+1:])...) // to be closed with the others
+			for _, s := range inherited { // to be closed with the others
+				t.stores = append(t.stores, s)
+			}
 			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 		}
 	}
-	return w.restored(t)
-}
-
-// unused returns the stores of the changelogs.
-func unused(stores []*openStore, changelogs []Changelog) (of []*openStore) {
-	for _, s := range stores {
-		if slices.ContainsFunc(changelogs, func(c Changelog) bool { return c.TopicPartition == s.changelog }) {
-			of = append(of, s)
-		}
-	}
-	return of
+	w.restored(t)
+	return nil
 }
 
 func compareIDs(a, b processor.TaskID) int {
@@ -159,63 +163,6 @@ func compareIDs(a, b processor.TaskID) int {
 	return int(a.Partition - b.Partition)
 }
 
-// openStore opens a store, unless it is among those inherited, and reads the part of the changelog that it does not hold.
-func (w *Worker) openStore(t *task, c Changelog, inherited []*openStore) error {
-	w.readers[c.TopicPartition] = t
-	if i := slices.IndexFunc(inherited, func(s *openStore) bool { return s.changelog == c.TopicPartition }); i >= 0 {
-		s := inherited[i]
-		t.stores = append(t.stores, s)
-		if s.fits(c) {
-			return w.catchUp(t, s, c, s.position())
-		}
-		w.cfg.Logger.Warn("store does not fit its changelog: rebuilding it", "task", t.id.String(), "store", c.Store, "held", s.position(), "start", c.Start, "end", c.End)
-		t.stores = t.stores[:len(t.stores)-1]
-		w.stopStore(s)
-		if err := s.layers.Close(); err != nil {
-			return err
-		}
-	}
-	decl, err := w.declaration(t.id, c.Store)
-	if err != nil {
-		return err
-	}
-	backend, from, err := w.openBackend(t.id, store.LocalName(decl), c)
-	if err != nil {
-		return err
-	}
-	s := &openStore{changelog: c.TopicPartition, layers: store.LayersOf(decl, backend)}
-	s.layers.MaxRecord = w.cfg.MaxRecord
-	t.stores = append(t.stores, s)
-	return w.catchUp(t, s, c, from)
-}
-
-// catchUp reads a changelog from an offset to where it ends now, for a standby without an end.
-func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) error {
-	end := c.End
-	if t.role == Standby {
-		end = changelog.Forever
-	}
-	s.from = from
-	s.restoring = changelog.NewRestorer(s.layers, end, from)
-	if w.follower != nil {
-		w.follower.Followed(c.TopicPartition, from)
-	}
-	if s.restoring.Done() {
-		return nil
-	}
-	log := w.cfg.Logger.With("task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from)
-	if t.role == Standby {
-		log.Info("standing by")
-	} else {
-		log.Info("restoring", "to", c.End)
-	}
-	if !s.reading {
-		s.reading = true
-		w.port.Fetch(c.TopicPartition, from)
-	}
-	return w.applyQueue(t, s)
-}
-
 func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaration, error) {
 	for _, s := range w.spec(id).Stores {
 		if s.Name == name {
@@ -223,79 +170,6 @@ func (w *Worker) declaration(id processor.TaskID, name string) (store.Declaratio
 		}
 	}
 	return nil, fmt.Errorf("runtime: the topology has no store %q in sub-topology %d", name, id.Subtopology)
-}
-
-// openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(id processor.TaskID, name string, c Changelog) (store.Backend, int64, error) {
-	dir := filepath.Join(w.cfg.StateDir, w.cfg.App, id.String())
-	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
-	backend, err := w.cfg.Opener.Open(dir, name)
-	if errors.Is(err, store.ErrCorrupt) {
-		w.keep(id, c.Store, -1)
-		return w.openDamaged(dir, name, c, err)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	at, ok := backend.Offset()
-	if !ok {
-		return backend, c.Start, nil
-	}
-	if at >= c.Start && at <= c.End {
-		return backend, at, nil
-	}
-	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
-	w.keep(id, c.Store, -1)
-	if err := backend.Close(); err != nil {
-		return nil, 0, err
-	}
-	return w.openFresh(dir, name, c)
-}
-
-// openDamaged puts a damaged file aside, for whoever wants to look into it, and begins a new one.
-func (w *Worker) openDamaged(dir, name string, c Changelog, cause error) (store.Backend, int64, error) {
-	aside, err := w.cfg.Opener.SetAside(dir, name)
-	if err != nil {
-		return nil, 0, errors.Join(cause, err)
-	}
-	w.cfg.Logger.Warn("store is damaged: rebuilding it from its changelog", "store", c.Store, "set aside", aside, "error", cause)
-	backend, err := w.cfg.Opener.Open(dir, name)
-	return backend, c.Start, err
-}
-
-func (w *Worker) openFresh(dir, name string, c Changelog) (store.Backend, int64, error) {
-	if err := w.cfg.Opener.Remove(dir, name); err != nil {
-		return nil, 0, err
-	}
-	backend, err := w.cfg.Opener.Open(dir, name)
-	return backend, c.Start, err
-}
-
-// restored starts the task if all of its stores are restored, unless it is only stood by for.
-func (w *Worker) restored(t *task) error {
-	if t.role == Standby || t.work != nil {
-		return nil
-	}
-	for _, s := range t.stores {
-		if r := s.restoring; r != nil && r.Done() {
-			s.restoring = nil
-			w.stopStore(s)
-			w.report(t, s, r)
-		}
-	}
-	for _, s := range t.stores {
-		if s.restoring != nil {
-			return nil
-		}
-	}
-	return w.begin(t)
-}
-
-func (w *Worker) report(t *task, s *openStore, r *changelog.Restorer) {
-	if w.cfg.Restored != nil {
-		w.cfg.Restored(Restored{Task: t.id, Store: s.layers.Name(), From: s.from, To: r.Position(), Records: r.Restored()})
-	}
-	w.cfg.Logger.Info("restored", "task", t.id.String(), "store", s.layers.Name(), "from", s.from, "to", r.Position(), "records", r.Restored())
 }
 
 // begin builds a task's nodes and reads its input from the committed positions.
@@ -311,13 +185,17 @@ func (w *Worker) begin(t *task) error {
 	}
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
-		Globals: w.cfg.Globals, Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped,
+		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Marks: t.lease.Marks, Yield: &w.pulse.yield,
+		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {
 		return err
 	}
-	t.work = work
+	t.work, t.reached = work, work.StreamTime()
+	for _, s := range t.stores {
+		s.shared.serve(t.reached)
+	}
 	if w.follower != nil {
 		w.follower.Working(t.id)
 	}
@@ -345,9 +223,7 @@ func (w *Worker) drop(t *task) {
 		w.abandon(t)
 		return
 	}
-	for _, s := range t.stores {
-		s.layers.UncommittedAbort()
-	}
+	t.undo()
 	t.closeWork(w.cfg.Logger)
 }
 
@@ -366,10 +242,10 @@ func (w *Worker) stopReading(t *task) {
 	}
 }
 
-// stopStore ends the reading of a store's changelog. What is fetched and not applied is read again, if ever.
+// stopStore ends the reading of a store's changelog. What is fetched and not staged is read again, if ever.
 func (w *Worker) stopStore(s *openStore) {
 	w.port.StopFetch(s.changelog)
-	s.reading, s.queue = false, nil
+	s.reading, s.fetched = false, nil
 }
 
 func (w *Worker) forget(t *task) {
@@ -391,10 +267,19 @@ func (t *task) closeWork(log *slog.Logger) {
 	t.work = nil
 }
 
-func (t *task) closeStores(log *slog.Logger) {
+func (w *Worker) closeStores(t *task) {
+	w.withdraw(t)
 	for _, s := range t.stores {
-		if err := s.layers.Close(); err != nil {
-			log.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
+		if err := w.closeStore(s); err != nil {
+			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}
+}
+
+func (w *Worker) closeStore(s *openStore) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.closed = true
+	w.cfg.Restores.forget(s)
+	return s.layers.Close()
 }

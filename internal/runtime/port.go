@@ -83,6 +83,7 @@ type Lease struct {
 	Role       Role
 	Inputs     []Input
 	Changelogs []Changelog
+	Marks      []processor.Mark // to be committed with every position
 }
 
 // Input is a source partition of a task.
@@ -97,8 +98,9 @@ type Input struct {
 type Changelog struct {
 	processor.TopicPartition
 	Store string
-	Start int64 // first offset that exists
-	End   int64 // high watermark: restore is done when the position has reached it
+	ID    string // which topic of this name it is, empty if that is not known
+	Start int64  // first offset that exists
+	End   int64  // high watermark: restore is done when the position has reached it
 }
 
 // Fetched is a batch of records, ascending by offset. Records may be empty when only control records were passed.
@@ -115,8 +117,8 @@ type FetchFailed struct {
 	processor.TopicPartition
 	Offset int64
 	Err    error // the port's own: what a retry cannot help
-	// OutOfRange tells that the topic is there, and the offset is not within its log.
-	OutOfRange bool
+	// Expired tells that the log begins behind the offset by now: the task has to be granted anew.
+	Expired bool
 }
 
 // CommitDone is the outcome of a commit.

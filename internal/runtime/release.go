@@ -49,14 +49,15 @@ func (w *Worker) release() {
 			}
 			t.released = true
 		}
-		if t.demoted && !t.lost && !w.stopping {
+		if t.demoted && !t.lost && !t.broken && !w.stopping {
 			if err := w.standBy(t); err != nil {
 				w.fail(err)
 			}
 			continue
 		}
 		if t.flushed() {
-			t.closeStores(w.cfg.Logger)
+			w.closeStores(t)
+			w.setAside(t)
 			w.forget(t)
 			w.port.Closed(t.id)
 		}
@@ -75,7 +76,7 @@ func (w *Worker) settled(t *task) bool {
 // flushed reports whether a task's backends hold all that they are to hold when they are closed.
 func (t *task) flushed() bool {
 	for _, s := range t.stores {
-		if s.flushing || s.behind() && !t.lost && !s.broken {
+		if s.busy || s.behind() && !t.lost && !t.broken {
 			return false
 		}
 	}

@@ -24,23 +24,29 @@ type Worker struct {
 	stopping bool
 	err      error // why the worker is stopping, if it is for a failure
 
+	pulse pulse
+
 	recycle  func([]processor.Raw) // nil: the port has no use for record slices
 	follower Follower              // nil: the port does not want to know
-	turn     int                   // which standby is the next to get on
-	// standbyBytes is how much of a standby's store is held in memory.
-	standbyBytes int
 
-	mu      sync.Mutex
-	flushed []flushed // finished in the background, not yet settled
+	jobs int // of restores, under way
+	turn int // whose is next
+
+	mu    sync.Mutex
+	ended []ended // in the background, not yet settled
 }
 
 // NewWorker returns a worker that has no tasks yet.
 func NewWorker(cfg Config, port Port) *Worker {
+	if cfg.Restores == nil {
+		cfg.Restores = NewRestores(DefaultRestoreBytes)
+	}
 	w := &Worker{cfg: cfg, port: port, readers: map[processor.TopicPartition]*task{}, now: cfg.Now(), last: cfg.Now()}
 	if r, ok := port.(Recycler); ok {
 		w.recycle = r.Recycle
 	}
 	w.follower, _ = port.(Follower)
+	w.beat(nil)
 	return w
 }
 
@@ -66,16 +72,18 @@ func (w *Worker) Done() bool {
 func (w *Worker) Turn(wait time.Duration) {
 	events := w.port.Poll(wait)
 	w.now = w.cfg.Now()
+	w.beat(nil)
 
 	w.deliver(events) // before anything that starts a partition anew: these batches belong to the reading before
 	w.settle(events.Commit)
-	w.settleFlushes()
+	w.settleJobs()
 	w.lease(events)
+	w.restore()
+	w.settleJobs() // in a deterministic world they have ended already
 	w.step()
 	if w.due() {
 		w.commit()
 	}
-	w.follow()
 	w.flush()
 	w.release()
 }
@@ -91,7 +99,9 @@ func (w *Worker) step() {
 			if !t.running() {
 				continue
 			}
+			w.beat(t.work)
 			n, err := t.work.Run(w.now.UnixMilli(), roundRecords)
+			w.beat(nil)
 			if err != nil {
 				w.failTask(t, err)
 				return
@@ -111,7 +121,7 @@ func (w *Worker) full() bool {
 		if t.work != nil {
 			staged += t.work.StagedBytes()
 		}
-		if t.role == Active && t.unflushed() > 4*w.cfg.FlushBytes {
+		if t.unflushed() > 4*w.cfg.FlushBytes {
 			return true
 		}
 	}
@@ -122,7 +132,7 @@ func (w *Worker) full() bool {
 func (w *Worker) Wait() time.Duration {
 	wait := longestWait
 	until := func(at time.Time) { wait = min(wait, max(0, at.Sub(w.now))) }
-	if w.due() || w.behind() {
+	if w.due() || w.mayRestore() {
 		return 0
 	}
 	for _, t := range w.tasks {
@@ -173,7 +183,7 @@ func (w *Worker) stop() {
 // another worker in this process can open them.
 func (w *Worker) Crash() {
 	for _, t := range w.tasks {
-		t.closeStores(w.cfg.Logger)
+		w.closeStores(t)
 	}
 	w.tasks, w.stopping = nil, true
 }

@@ -38,6 +38,19 @@ func wordCount(t *testing.T) *topology.Topology {
 	return topo
 }
 
+// preCounted is wordCount with the words counted before the repartition topic already.
+func preCounted(t *testing.T) *topology.Topology {
+	t.Helper()
+	b := topology.NewBuilder()
+	words := topology.FlatMapValues(topology.From(b, lines), strings.Fields)
+	partial := topology.NewRepartition("by-word", serde.String, serde.Int64)
+	grouped := topology.PreCount(words, partial, func(_, word string) string { return word })
+	topology.To(topology.Changes(topology.Combine(grouped, counts)), totals)
+	topo, err := b.Build()
+	must(t, err)
+	return topo
+}
+
 // seeds calls fn for the seed of MILLRACE_SEED, or for MILLRACE_SEEDS seeds, or for as many as fit into the time given.
 func seeds(t *testing.T, budget time.Duration, fn func(seed uint64)) {
 	t.Helper()
@@ -198,6 +211,12 @@ func TestWordCountIsExactOnFiles(t *testing.T) {
 	seeds(t, 3*time.Second, func(seed uint64) {
 		countWords(t, seed, topo, func(p *plan) { p.opener, p.dir = bolt.Opener{}, t.TempDir() })
 	})
+}
+
+func TestPreCountedWordsAreExact(t *testing.T) {
+	t.Parallel()
+	topo := preCounted(t)
+	seeds(t, 2*time.Second, func(seed uint64) { countWords(t, seed, topo, func(*plan) {}) })
 }
 
 func TestAtLeastOnceLosesNothing(t *testing.T) {

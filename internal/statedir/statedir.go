@@ -62,6 +62,22 @@ func (d *Dir) note(path string) error {
 	return nil
 }
 
+// Clear deletes the stores of all tasks. The process id stays.
+func (d *Dir) Clear() error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return fmt.Errorf("statedir: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := os.RemoveAll(filepath.Join(d.path, e.Name())); err != nil {
+				return fmt.Errorf("statedir: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 // Close gives the lock back. The folder stays.
 func (d *Dir) Close() error { return d.lock.Unlock() }
 

@@ -56,3 +56,22 @@ func open(t *testing.T, root string) *Dir {
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
+
+func TestClearKeepsTheProcess(t *testing.T) {
+	root := t.TempDir()
+	d := open(t, root)
+	task := filepath.Join(root, "app", "0_0")
+	if err := errors.Join(os.MkdirAll(task, 0o755), os.WriteFile(filepath.Join(task, "s.db"), nil, 0o644), d.Clear()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(task); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the store is still there: %v", err)
+	}
+	was := d.ProcessID
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again := open(t, root); again.ProcessID != was {
+		t.Errorf("process %s became %s", was, again.ProcessID)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -27,6 +28,12 @@ type Record struct {
 // Committed calls fn for each committed record of the topic, by partition and then offset, from the log's start to its
 // last stable offset at the time of the call. It does not wait for transactions that are open. An error of fn ends it.
 func Committed(ctx context.Context, client sarama.Client, topic string, fn func(Record) error) error {
+	return CommittedFrom(ctx, client, topic, nil, fn)
+}
+
+// CommittedFrom is Committed that begins at an offset of each partition. One that is missing in from, or below the log's
+// start, stands for the log's start.
+func CommittedFrom(ctx context.Context, client sarama.Client, topic string, from map[int32]int64, fn func(Record) error) error {
 	partitions, err := client.Partitions(topic)
 	if err != nil {
 		return fmt.Errorf("topicread: %s: %w", topic, err)
@@ -34,7 +41,7 @@ func Committed(ctx context.Context, client sarama.Client, topic string, fn func(
 	slices.Sort(partitions)
 	for _, p := range partitions {
 		r := reader{ctx: ctx, client: client, topic: topic, partition: p, fn: fn}
-		if err := r.run(); err != nil {
+		if err := r.run(from[p]); err != nil {
 			return fmt.Errorf("topicread: %s-%d: %w", topic, p, err)
 		}
 	}
@@ -96,7 +103,7 @@ type reader struct {
 	stopped   error // fn's
 }
 
-func (r *reader) run() error {
+func (r *reader) run(from int64) error {
 	err := r.retry(func() (err error) {
 		if r.next, err = r.offset(sarama.OffsetOldest); err == nil {
 			r.end, err = r.offset(sarama.OffsetNewest)
@@ -106,6 +113,7 @@ func (r *reader) run() error {
 	if err != nil {
 		return err
 	}
+	r.next = max(r.next, from)
 	for r.next < r.end && r.stopped == nil {
 		if err := r.retry(r.fetch); err != nil {
 			return err
@@ -211,7 +219,20 @@ func (r *reader) take(block *sarama.FetchResponseBlock) error {
 		}
 		r.next = max(r.next, batch.LastOffset()+1)
 	}
+	if len(block.RecordsSet) == 0 && !block.Partial {
+		r.next = max(r.next, emptyBatchesEnd(block))
+	}
 	return nil
+}
+
+// emptyBatchesEnd returns the position behind batches that compaction has emptied. sarama leaves them out, and tells the
+// position only in a field of its own.
+func emptyBatchesEnd(block *sarama.FetchResponseBlock) int64 {
+	f := reflect.ValueOf(block).Elem().FieldByName("recordsNextOffset")
+	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() {
+		return -1
+	}
+	return f.Elem().Int()
 }
 
 func isAbort(batch *sarama.RecordBatch) bool {

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -11,73 +10,8 @@ import (
 	"github.com/millrace-streams/millrace/store"
 )
 
-var (
-	errNoBucket   = errors.New("a bucket is missing")
-	errShortValue = errors.New("a value is too short")
-
-	formatKey = []byte("format")
-	nameKey   = []byte("store")
-	offsetKey = []byte("offset")
-)
-
-const format = 1
-
-// newBackend reads the file's meta bucket, or makes the buckets of a new file.
-func newBackend(h handle, path, name string) (*Backend, error) {
-	b := &Backend{path: path, h: h, offset: -1}
-	err := h.db.View(func(tx *bbolt.Tx) error {
-		if k, _ := tx.Cursor().First(); k == nil {
-			return errNew
-		}
-		return b.readMeta(tx, name)
-	})
-	if errors.Is(err, errNew) {
-		err = h.db.Update(func(tx *bbolt.Tx) error { return writeMeta(tx, name) })
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-var errNew = errors.New("bolt: new file")
-
-func writeMeta(tx *bbolt.Tx, name string) error {
-	if _, err := tx.CreateBucket(dataBucket); err != nil {
-		return fmt.Errorf("bolt: %w", err)
-	}
-	meta, err := tx.CreateBucket(metaBucket)
-	if err != nil {
-		return fmt.Errorf("bolt: %w", err)
-	}
-	return errors.Join(meta.Put(formatKey, []byte{format}), meta.Put(nameKey, []byte(name)))
-}
-
-// readMeta checks that the file is what we take it for. A wrong one is treated
-// as a damaged one: it is set aside and nothing is lost.
-func (b *Backend) readMeta(tx *bbolt.Tx, name string) error {
-	meta := tx.Bucket(metaBucket)
-	if meta == nil || tx.Bucket(dataBucket) == nil {
-		return corrupt(b.path, errNoBucket)
-	}
-	if f := meta.Get(formatKey); string(f) != string([]byte{format}) {
-		return corrupt(b.path, fmt.Errorf("format %v, not %d", f, format))
-	}
-	if n := meta.Get(nameKey); string(n) != name {
-		return corrupt(b.path, fmt.Errorf("holds store %q, not %q", n, name))
-	}
-	offset := meta.Get(offsetKey)
-	switch len(offset) {
-	case 0:
-	case 8:
-		b.offset = int64(binary.BigEndian.Uint64(offset))
-	default:
-		return corrupt(b.path, errShortValue)
-	}
-	return nil
-}
-
-// Apply implements store.Backend in one bbolt transaction.
+// Apply implements store.Backend: in one bbolt transaction, or in several if one
+// would take more than Options.TxBytes, with the help of a redo file.
 func (b *Backend) Apply(batch store.Batch) (err error) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -86,14 +20,12 @@ func (b *Backend) Apply(batch store.Batch) (err error) {
 	}
 	defer b.endApply()
 	defer b.caughtWrite(&err, debug.SetPanicOnFault(true))
-	batch.Sort()
-	if err := b.write(batch); err != nil {
-		return fmt.Errorf("bolt: apply to %s: %w", b.path, err)
+	if err := b.redo(); err != nil {
+		return fmt.Errorf("bolt: apply to %s: finish the batch before: %w", b.path, err)
 	}
-	if batch.Offset >= 0 {
-		b.mu.Lock()
-		b.offset = batch.Offset
-		b.mu.Unlock()
+	batch.Sort()
+	if err := b.write(&pending{entries: batch.Entries, offset: batch.Offset}); err != nil {
+		return fmt.Errorf("bolt: apply to %s: %w", b.path, err)
 	}
 	return nil
 }
@@ -115,25 +47,58 @@ func (b *Backend) endApply() {
 	b.mu.Unlock()
 }
 
-// write is not db.Update: that one, after a panic, scans the damaged file on a
-// goroutine where nothing catches the next panic. Tx.Rollback does not.
-func (b *Backend) write(batch store.Batch) error {
+// pending is a batch that is being applied.
+type pending struct {
+	entries []*store.Entry // ascending
+	offset  int64          // that the file reaches with them; negative: stays
+	applied int            // of the entries
+	redo    uint64         // the id of the redo file that holds them, 0: none does
+}
+
+// write applies a batch in as many transactions as it takes.
+func (b *Backend) write(p *pending) error {
+	for {
+		if err := b.writePart(p); err != nil {
+			return err
+		}
+		if p.applied == len(p.entries) {
+			break
+		}
+	}
+	if p.redo != 0 {
+		_ = removeIfThere(b.path + redoSuffix) // the next Open will
+	}
+	return nil
+}
+
+// writePart is one transaction. It is not db.Update: that one, after a panic, scans the
+// damaged file on a goroutine where nothing catches the next panic. Tx.Rollback
+// does not.
+func (b *Backend) writePart(p *pending) error {
 	tx, err := b.h.db.Begin(true)
 	if err != nil {
 		return err
 	}
-	done := false
+	ended := false
 	defer func() {
-		if !done {
+		if !ended {
 			b.stuck = !rolledBack(tx)
 		}
 	}()
-	if err := fill(tx, batch); err != nil {
+	applied, next, err := b.fill(tx, p)
+	if err != nil {
 		return err
 	}
 	err = tx.Commit()
-	done = true // bbolt has rolled back if it failed
-	return err
+	ended = true // bbolt has rolled back if it failed
+	if err != nil {
+		return err
+	}
+	p.applied = applied
+	b.mu.Lock()
+	b.state = next
+	b.mu.Unlock()
+	return nil
 }
 
 // rolledBack reports whether the transaction could be ended.
@@ -142,36 +107,114 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 	return tx.Rollback() == nil
 }
 
-func fill(tx *bbolt.Tx, batch store.Batch) error {
+// fill writes as many of the entries as the transaction is to hold, and returns
+// how many are applied with it and what the file then holds.
+func (b *Backend) fill(tx *bbolt.Tx, p *pending) (applied int, next state, err error) {
 	data, meta := tx.Bucket(dataBucket), tx.Bucket(metaBucket)
 	if data == nil || meta == nil {
-		return fmt.Errorf("%w: %w", store.ErrCorrupt, errNoBucket)
+		return 0, state{}, corrupt(b.path, errNoBucket)
 	}
-	if appends(data, batch.Entries) {
-		data.FillPercent = 0.95 // pages of a bulk load are not going to grow
+	w := writer{tx: tx, data: data, contents: b.state.contents}
+	n, err := w.fill(p.entries[p.applied:], b.opt.TxBytes)
+	if err != nil {
+		return 0, state{}, b.damaged(err)
 	}
-	var values arena
-	var key []byte
-	for _, e := range batch.Entries {
-		key = appendKey(key[:0], e.KeyBytes())
-		if err := put(data, key, e, &values); err != nil {
-			return err
+	applied = p.applied + n
+	next = state{offset: b.state.offset, contents: w.contents}
+	switch {
+	case applied < len(p.entries):
+		if p.redo == 0 {
+			p.redo = uint64(tx.ID())
+			if err := b.opt.writeRedo(b.path, p); err != nil {
+				return 0, state{}, err
+			}
 		}
+		next.redo = redoMark{id: p.redo, applied: int64(applied)}
+	case p.offset >= 0:
+		next.offset = p.offset
 	}
-	if batch.Offset < 0 {
-		return nil
-	}
-	return meta.Put(offsetKey, binary.BigEndian.AppendUint64(nil, uint64(batch.Offset)))
+	return applied, next, meta.Put(stateKey, next.encode(b.name))
 }
 
-func put(data *bbolt.Bucket, key []byte, e *store.Entry, values *arena) error {
-	if e.Deleted {
-		return data.Delete(key)
+// damaged makes an ErrCorrupt of what is wrong with an entry.
+func (b *Backend) damaged(err error) error {
+	if errors.Is(err, errChecksum) || errors.Is(err, errShortValue) {
+		return corrupt(b.path, err)
 	}
-	value := values.take(tsSize + len(e.Value))
-	binary.BigEndian.PutUint64(value, uint64(e.Timestamp))
-	copy(value[tsSize:], e.Value)
-	return data.Put(key, value) // copies the key, keeps the value
+	return err
+}
+
+// writer puts entries into the data bucket, and keeps account of what it holds.
+type writer struct {
+	contents
+	tx     *bbolt.Tx
+	data   *bbolt.Bucket
+	cursor *bbolt.Cursor // nil: nothing that the bucket held before is overwritten
+	values arena
+	key    []byte
+	bytes  int64
+}
+
+// inodeBytes is what bbolt keeps in memory for each element of a page it changes.
+const inodeBytes = 64
+
+// fill writes entries until the transaction has become large, and returns how
+// many.
+func (w *writer) fill(entries []*store.Entry, limit int64) (int, error) {
+	if appends(w.data, entries) {
+		w.data.FillPercent = 0.95 // pages of a bulk load are not going to grow
+	} else {
+		w.cursor = w.data.Cursor()
+	}
+	for i, e := range entries {
+		if i%64 == 63 && w.size() > limit {
+			return i, nil
+		}
+		w.key = appendKey(w.key[:0], e.KeyBytes())
+		if err := w.put(e); err != nil {
+			return i, err
+		}
+		w.bytes += int64(len(e.Key) + len(e.Value) + inodeBytes)
+	}
+	return len(entries), nil
+}
+
+// size is roughly the memory of the transaction.
+func (w *writer) size() int64 {
+	stats := w.tx.Stats()
+	return w.bytes + stats.NodeCount*int64(w.tx.DB().Info().PageSize)
+}
+
+func (w *writer) put(e *store.Entry) error {
+	there, err := w.forget()
+	switch {
+	case err != nil:
+		return err
+	case !e.Deleted:
+		stored := w.values.take(crcSize + tsSize + len(e.Value))
+		w.add(seal(stored, w.key, e.Timestamp, e.Value))
+		return w.data.Put(w.key, stored) // copies the key, keeps the value
+	case there:
+		return w.data.Delete(w.key)
+	}
+	return nil
+}
+
+// forget takes what the key holds out of the account.
+func (w *writer) forget() (there bool, err error) {
+	if w.cursor == nil {
+		return false, nil
+	}
+	k, v := w.cursor.Seek(w.key)
+	if string(k) != string(w.key) {
+		return false, nil
+	}
+	_, _, crc, err := unseal(k, v)
+	if err != nil {
+		return true, err
+	}
+	w.remove(crc)
+	return true, nil
 }
 
 // appends tells whether all entries lie above what the bucket holds.

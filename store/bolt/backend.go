@@ -1,7 +1,7 @@
 package bolt
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -18,8 +18,9 @@ import (
 // being used again, and the file from growing. While an Apply runs each read
 // has a transaction of its own.
 type Backend struct {
-	path string
-	h    handle
+	path, name string
+	opt        Options
+	h          handle
 
 	writing sync.Mutex // held by Apply and Close
 
@@ -29,7 +30,7 @@ type Backend struct {
 	closed   bool
 	failed   error // set once the file has turned out damaged
 	stuck    bool  // written under writing: a write transaction could not be ended: bbolt cannot close
-	offset   int64 // -1: none
+	state    state // likewise
 	key      []byte
 }
 
@@ -40,16 +41,6 @@ type reader struct {
 	tx     *bbolt.Tx
 	cursor *bbolt.Cursor
 }
-
-var (
-	dataBucket = []byte("data")
-	metaBucket = []byte("meta")
-)
-
-const (
-	keyPrefix = 0x01
-	tsSize    = 8
-)
 
 // Get implements store.Backend.
 func (b *Backend) Get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
@@ -67,9 +58,8 @@ func (b *Backend) Get(dst, key []byte) (value []byte, ts int64, ok bool, err err
 	if string(k) != string(b.key) {
 		return dst, 0, false, nil
 	}
-	ts, v, err = b.split(v)
-	if err != nil {
-		return dst, 0, false, err
+	if ts, v, _, err = unseal(k, v); err != nil {
+		return dst, 0, false, b.fail(err)
 	}
 	return append(dst, v...), ts, true, nil
 }
@@ -88,9 +78,9 @@ func (b *Backend) Scan(dst []store.Pair, r store.Range, limit int) (pairs []stor
 	w := newWalk(rd.cursor, r)
 	end := len(dst) + limit
 	for k, v := w.first(); w.inside(k) && len(pairs) < end; k, v = w.next() {
-		ts, v, err := b.split(v)
+		ts, v, _, err := unseal(k, v)
 		if err != nil {
-			return dst, err
+			return dst, b.fail(err)
 		}
 		pairs = store.AppendPair(pairs, k[1:], v, ts)
 	}
@@ -127,7 +117,7 @@ func (b *Backend) begin() (*reader, error) {
 	data := tx.Bucket(dataBucket)
 	if data == nil {
 		_ = tx.Rollback()
-		return nil, corrupt(b.path, errNoBucket)
+		return nil, b.fail(errNoBucket)
 	}
 	return &reader{tx: tx, cursor: data.Cursor()}, nil
 }
@@ -146,27 +136,38 @@ func (b *Backend) usable() error {
 func (b *Backend) caught(err *error, panicOnFault bool) {
 	debug.SetPanicOnFault(panicOnFault)
 	if r := recover(); r != nil {
-		b.failed = corrupt(b.path, fmt.Errorf("panic: %v", r))
-		*err = b.failed
+		*err = b.fail(fmt.Errorf("panic: %v", r))
 	}
 }
 
-// caughtWrite is caught for a write transaction; mu is not held.
+// caughtWrite is caught for a write transaction, whose error may be of damage as
+// well; mu is not held.
 func (b *Backend) caughtWrite(err *error, panicOnFault bool) {
 	debug.SetPanicOnFault(panicOnFault)
-	if r := recover(); r != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.failed = corrupt(b.path, fmt.Errorf("panic: %v", r))
-		*err = b.failed
+	r := recover()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case r != nil:
+		*err = b.fail(fmt.Errorf("panic: %v", r))
+	case errors.Is(*err, store.ErrCorrupt):
+		b.failed = *err
 	}
+}
+
+// fail notes that the file is damaged: from now on every call says so. mu is held.
+func (b *Backend) fail(cause error) error {
+	if b.failed == nil {
+		b.failed = corrupt(b.path, cause)
+	}
+	return b.failed
 }
 
 // Offset implements store.Backend.
 func (b *Backend) Offset() (int64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(b.offset, 0), b.offset >= 0
+	return max(b.state.offset, 0), b.state.offset >= 0
 }
 
 // Close implements store.Backend. It waits for an Apply to end.
@@ -197,16 +198,6 @@ func (b *Backend) endShared() {
 		_ = b.shared.tx.Rollback()
 		b.shared = nil
 	}
-}
-
-func appendKey(dst, key []byte) []byte { return append(append(dst, keyPrefix), key...) }
-
-// split takes a stored value apart.
-func (b *Backend) split(v []byte) (ts int64, value []byte, err error) {
-	if len(v) < tsSize {
-		return 0, nil, corrupt(b.path, errShortValue)
-	}
-	return int64(binary.BigEndian.Uint64(v)), v[tsSize:], nil
 }
 
 // walk is a range read through a cursor.

@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/store/bolt"
@@ -274,6 +277,67 @@ func TestDamageWhileOpen(t *testing.T) {
 			}
 			open(t, fast, filepath.Dir(path))
 		})
+	}
+}
+
+// A bit that flips inside an entry while its file is open is noticed by whoever
+// comes across it, and from then on by everybody.
+func TestFlippedBitWhileOpen(t *testing.T) {
+	t.Parallel()
+	key := []byte("k0000700")
+	for name, come := range map[string]func(b store.Backend) error{
+		"get":   func(b store.Backend) error { _, _, _, err := b.Get(nil, key); return err },
+		"scan":  func(b store.Backend) error { _, err := b.Scan(nil, store.Range{}, 1000); return err },
+		"apply": func(b store.Backend) error { return b.Apply(batch(700, 701, "after", 13)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := sample(t)
+			b, path, err := openBytes(t, data)
+			must(t, err)
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			must(t, err)
+			for at := 0; ; { // wherever there is an image of its page
+				i := bytes.Index(data[at:], key)
+				if i < 0 {
+					break
+				}
+				at += i + len(key)
+				_, err := f.WriteAt([]byte{data[at+20] ^ 8}, int64(at+20))
+				must(t, err)
+			}
+			must(t, f.Close())
+			if _, _, _, err := b.Get(nil, []byte("k0000000")); err != nil {
+				t.Fatalf("elsewhere: %v", err)
+			}
+			if err := come(b); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+				t.Fatalf("got %v, want ErrCorrupt that names %s", err, path)
+			}
+			if _, _, _, err := b.Get(nil, []byte("k0000000")); !errors.Is(err, store.ErrCorrupt) {
+				t.Fatalf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// Files of the format before this one are refused by name.
+func TestOldFormat(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.db")
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		data, err := tx.CreateBucket([]byte("data"))
+		must(t, err)
+		must(t, data.Put([]byte("\x01k"), []byte("\x00\x00\x00\x00\x00\x00\x00\x07value")))
+		meta, err := tx.CreateBucket([]byte("meta"))
+		must(t, err)
+		must(t, meta.Put([]byte("format"), []byte{1}))
+		return meta.Put([]byte("store"), []byte("s"))
+	}))
+	must(t, db.Close())
+	if _, err := fast.Open(filepath.Dir(path), "s"); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "format [1]") {
+		t.Fatalf("got %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -24,7 +25,7 @@ type handle struct {
 func (o Options) open(path, name string) (*Backend, error) {
 	deadline := time.Now().Add(o.LockTimeout)
 	for compact := o.CompactFree > 0; ; {
-		usage, err := o.verify(path, deadline)
+		usage, err := o.verify(path, name, deadline)
 		if err != nil {
 			return nil, err
 		}
@@ -36,19 +37,40 @@ func (o Options) open(path, name string) (*Backend, error) {
 			h.close() // removed or replaced while we waited
 			continue
 		}
+		b, err := o.backend(h, path, name)
+		if err != nil {
+			h.close()
+			return nil, err
+		}
 		if compact && usage.worthCompacting(o) {
 			compact = false
 			o.compact(h, path)
 			h.close()
 			continue
 		}
-		b, err := newBackend(h, path, name)
-		if err != nil {
-			h.close()
-			return nil, err
-		}
 		return b, nil
 	}
+}
+
+// backend reads what the file says of itself, or makes the buckets of a new one,
+// and does what a process that died has left to be done.
+func (o Options) backend(h handle, path, name string) (b *Backend, err error) {
+	b = &Backend{path: path, name: name, opt: o, h: h}
+	defer b.caughtWrite(&err, debug.SetPanicOnFault(true))
+	if b.state, err = readMeta(h.db, name); errors.Is(err, errNew) {
+		b.state = state{offset: -1}
+		err = h.db.Update(func(tx *bbolt.Tx) error { return writeMeta(tx, name, b.state) })
+		if err != nil {
+			return nil, fmt.Errorf("bolt: %s: %w", path, err)
+		}
+	}
+	if err != nil {
+		return nil, corrupt(path, err)
+	}
+	if err := b.redo(); err != nil {
+		return nil, fmt.Errorf("bolt: %s: finish a batch: %w", path, err)
+	}
+	return b, removeBeside(path)
 }
 
 const (
@@ -123,9 +145,8 @@ func (h handle) isAt(path string) bool {
 
 func (h handle) close() { _ = h.db.Close() }
 
-// verify checks the structure of the file if there is one, while no writer has
-// it open.
-func (o Options) verify(path string, deadline time.Time) (usage, error) {
+// verify checks the file if there is one, while no writer has it open.
+func (o Options) verify(path, name string, deadline time.Time) (usage, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && info.Size() == 0) {
 		return usage{}, nil // bbolt will make it
@@ -141,7 +162,7 @@ func (o Options) verify(path string, deadline time.Time) (usage, error) {
 		return usage{}, err
 	}
 	defer h.close()
-	u, err := verify(h.file)
+	u, err := verify(h.file, name)
 	if err != nil {
 		return usage{}, corrupt(path, err)
 	}
@@ -166,26 +187,4 @@ func (o Options) whileLocked(path string, fn func() error) error {
 		return o.whileLocked(path, fn) // replaced while we waited
 	}
 	return fn()
-}
-
-// compact rewrites the file without its free pages, under the lock of the old
-// one. The new file takes the old one's place at once or not at all; a failure
-// leaves the old one, which is as good.
-func (o Options) compact(h handle, path string) {
-	tmp := path + compactSuffix
-	defer func() {
-		_ = recover() // the old file was checked: at worst it stays
-		_ = os.Remove(tmp)
-	}()
-	_ = os.Remove(tmp)
-	dst, err := o.lock(tmp, time.Now().Add(o.LockTimeout), false)
-	if err != nil {
-		return
-	}
-	const txSize = 32 << 20
-	err = bbolt.Compact(dst.db, h.db, txSize)
-	if err = errors.Join(err, dst.db.Sync(), dst.db.Close()); err != nil {
-		return
-	}
-	_ = os.Rename(tmp, path)
 }

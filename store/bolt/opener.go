@@ -22,6 +22,11 @@ type Options struct {
 	// damaged, and if that goes unnoticed the store is wrong.
 	NoSync bool
 
+	// TxBytes bounds the memory of one write transaction, roughly: what is written
+	// and the pages that this changes. A larger batch takes several, and a file
+	// beside the store's in which it waits. Default 32 MiB.
+	TxBytes int64
+
 	// CompactFree is the share of free pages, between 0 and 1, above which Open
 	// rewrites a file of more than CompactSize. Default 0.75; negative never.
 	CompactFree float64
@@ -61,11 +66,18 @@ func (o Opener) Remove(dir, name string) error {
 	if err := removeIfThere(path + asideSuffix); err != nil {
 		return err
 	}
-	err = o.Options.withDefaults().whileLocked(path, func() error { return removeIfThere(path) })
+	err = o.Options.withDefaults().whileLocked(path, func() error {
+		return errors.Join(removeBeside(path), removeIfThere(path))
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
+}
+
+// removeBeside removes what a process that died may have left beside a file.
+func removeBeside(path string) error {
+	return errors.Join(removeIfThere(path+redoSuffix), removeIfThere(path+compactSuffix))
 }
 
 // SetAside renames the store's file to <name>.db.corrupt.
@@ -75,7 +87,9 @@ func (o Opener) SetAside(dir, name string) (string, error) {
 		return "", err
 	}
 	aside := path + asideSuffix
-	err = o.Options.withDefaults().whileLocked(path, func() error { return os.Rename(path, aside) })
+	err = o.Options.withDefaults().whileLocked(path, func() error {
+		return errors.Join(removeBeside(path), os.Rename(path, aside))
+	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -85,10 +99,7 @@ func (o Opener) SetAside(dir, name string) (string, error) {
 	return aside, nil
 }
 
-const (
-	asideSuffix   = ".corrupt"
-	compactSuffix = ".compact"
-)
+const asideSuffix = ".corrupt"
 
 // file is the path of a store's file. A name that would leave the folder is
 // refused.
@@ -104,6 +115,9 @@ func (o Options) withDefaults() Options {
 		o.LockTimeout = 5 * time.Second
 	}
 	o.LockTimeout = max(o.LockTimeout, 100*time.Millisecond)
+	if o.TxBytes == 0 {
+		o.TxBytes = 32 << 20
+	}
 	if o.CompactFree == 0 {
 		o.CompactFree = 0.75
 	}

@@ -54,27 +54,33 @@ func (u usage) worthCompacting(o Options) bool {
 	return u.pages*u.pageSize > o.CompactSize && float64(u.pages-u.used) > o.CompactFree*float64(u.pages)
 }
 
-// verifier walks the tree as of the last transaction.
+// verifier walks the trees as of the last transaction.
 type verifier struct {
 	file *os.File
+	name string
 	meta meta
 	seen []bool // by page
 	used int64
 	bufs [maxDepth + 1][]byte // one page for each level of the tree
+	held contents             // of the data bucket
 }
+
+// leafRule checks one element of a leaf.
+type leafRule func(element) error
 
 // verify checks all that bbolt relies on when it opens and reads a file: that
 // every reachable page lies in the file, says who it is, is reached once, that
-// its elements lie in it, and that keys ascend within the bounds of their
-// parents.
-func verify(f *os.File) (usage, error) {
-	m, err := readMeta(f)
+// its elements lie in it, and that keys ascend from the one that its parent
+// names. It checks every entry as well, and that all of them together are what
+// the file says it holds.
+func verify(f *os.File, name string) (usage, error) {
+	m, err := pickMeta(f)
 	if err != nil {
 		return usage{}, err
 	}
-	v := &verifier{file: f, meta: m, seen: make([]bool, m.highWater)}
+	v := &verifier{file: f, name: name, meta: m, seen: make([]bool, m.highWater)}
 	v.seen[0], v.seen[1], v.used = true, true, 2
-	if err := v.tree(m.root, nil, nil, 0); err != nil {
+	if err := v.store(); err != nil {
 		return usage{}, err
 	}
 	if err := v.freelist(); err != nil {
@@ -83,9 +89,58 @@ func verify(f *os.File) (usage, error) {
 	return usage{pages: int64(m.highWater), used: v.used, pageSize: m.pageSize}, nil
 }
 
-// readMeta picks the meta page that bbolt will: the valid one of the higher
+// store checks the two buckets, the one that says what to expect first.
+func (v *verifier) store() error {
+	buckets := map[string][]byte{}
+	err := v.tree(v.meta.root, nil, nil, 0, func(e element) error {
+		if !e.bucket || string(e.key) != string(dataBucket) && string(e.key) != string(metaBucket) {
+			return fmt.Errorf("%q is no bucket of ours", e.key)
+		}
+		buckets[string(e.key)] = append([]byte(nil), e.value...)
+		return nil
+	})
+	if err != nil || len(buckets) == 0 {
+		return err // a new file has none
+	}
+	if len(buckets) < 2 {
+		return errNoBucket
+	}
+	meta := map[string][]byte{}
+	err = v.bucket(buckets[string(metaBucket)], 1, func(e element) error {
+		meta[string(e.key)] = append([]byte(nil), e.value...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	want, err := readState(v.name, func(key []byte) []byte { return meta[string(key)] })
+	if err != nil {
+		return err
+	}
+	if err := v.bucket(buckets[string(dataBucket)], 1, v.entry); err != nil {
+		return err
+	}
+	if v.held != want.contents {
+		return fmt.Errorf("%d entries that add up to %x, not %d to %x", v.held.count, v.held.sum, want.count, want.sum)
+	}
+	return nil
+}
+
+// entry is the rule of the data bucket.
+func (v *verifier) entry(e element) error {
+	if e.bucket {
+		return errors.New("a bucket among the entries")
+	}
+	_, _, crc, err := unseal(e.key, e.value)
+	if err == nil {
+		v.held.add(crc)
+	}
+	return err
+}
+
+// pickMeta picks the meta page that bbolt will: the valid one of the higher
 // transaction.
-func readMeta(f *os.File) (meta, error) {
+func pickMeta(f *os.File) (meta, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return meta{}, err
@@ -193,9 +248,9 @@ func (v *verifier) read(buf []byte, id uint64) error {
 	return err
 }
 
-// tree checks the pages from id down, whose keys are to lie in [from, to); nil
-// is open.
-func (v *verifier) tree(id uint64, from, to []byte, depth int) error {
+// tree checks the pages from id down, whose keys are to begin with from and to
+// lie below to; nil is open.
+func (v *verifier) tree(id uint64, from, to []byte, depth int, rule leafRule) error {
 	if depth > maxDepth {
 		return fmt.Errorf("page %d: too deep", id)
 	}
@@ -203,68 +258,71 @@ func (v *verifier) tree(id uint64, from, to []byte, depth int) error {
 	if err != nil {
 		return err
 	}
-	if err := v.node(buf, from, to, depth); err != nil {
+	if err := v.node(buf, from, to, depth, rule); err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
 	}
 	return nil
 }
 
 // node checks one page's elements and what hangs below them.
-func (v *verifier) node(buf, from, to []byte, depth int) error {
+func (v *verifier) node(buf, from, to []byte, depth int, rule leafRule) error {
 	flags, count := ne.Uint16(buf[8:]), int(ne.Uint16(buf[10:]))
 	if flags != flagLeaf && flags != flagBranch {
 		return fmt.Errorf("type %#x", flags)
 	}
-	if flags == flagBranch && count == 0 {
-		return errors.New("branch without elements")
+	if count == 0 && (flags == flagBranch || from != nil) {
+		return errors.New("no elements")
 	}
-	last := from
+	var last []byte
 	for i := range count {
 		e, err := elementOf(buf, flags, i)
 		if err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
-		if c := bytes.Compare(e.key, last); c < 0 || (c == 0 && i > 0) || (to != nil && bytes.Compare(e.key, to) >= 0) {
+		switch {
+		case i == 0 && from != nil && !bytes.Equal(e.key, from):
+			return errors.New("the first key is not the one that the page above names")
+		case i > 0 && bytes.Compare(e.key, last) <= 0, to != nil && bytes.Compare(e.key, to) >= 0:
 			return fmt.Errorf("element %d: out of order", i)
 		}
 		last = e.key
-		if err := v.below(buf, flags, i, count, e, to, depth); err != nil {
+		if flags == flagLeaf {
+			err = rule(e)
+		} else {
+			err = v.child(buf, i, count, e, to, depth, rule)
+		}
+		if err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// child checks what a branch's element i leads to.
+func (v *verifier) child(buf []byte, i, count int, e element, to []byte, depth int, rule leafRule) error {
+	if i+1 < count {
+		next, err := elementOf(buf, flagBranch, i+1)
+		if err != nil {
 			return err
 		}
+		to = next.key
 	}
-	return nil
+	return v.tree(e.child, e.key, to, depth+1, rule)
 }
 
-// below checks what element i leads to: a branch's child, a bucket's tree.
-func (v *verifier) below(buf []byte, flags uint16, i, count int, e element, to []byte, depth int) error {
-	switch {
-	case flags == flagBranch:
-		if i+1 < count {
-			next, err := elementOf(buf, flags, i+1)
-			if err != nil {
-				return fmt.Errorf("element %d: %w", i+1, err)
-			}
-			to = next.key
-		}
-		return v.tree(e.child, e.key, to, depth+1)
-	case e.bucket:
-		return v.bucket(e.value, depth+1)
-	}
-	return nil
-}
-
-func (v *verifier) bucket(value []byte, depth int) error {
+// bucket checks the tree of a bucket, whose value says where it is.
+func (v *verifier) bucket(value []byte, depth int, rule leafRule) error {
 	if len(value) < bucketHeader {
 		return errors.New("bucket without header")
 	}
 	if root := ne.Uint64(value); root != 0 {
-		return v.tree(root, nil, nil, depth)
+		return v.tree(root, nil, nil, depth, rule)
 	}
 	inline := value[bucketHeader:]
-	if len(inline) < pageHeader || ne.Uint16(inline[8:]) != flagLeaf || depth > maxDepth {
+	if len(inline) < pageHeader || ne.Uint16(inline[8:]) != flagLeaf {
 		return errors.New("inline bucket damaged")
 	}
-	return v.node(inline, nil, nil, depth)
+	return v.node(inline, nil, nil, depth, rule)
 }
 
 // element is one entry of a leaf or branch page.
@@ -287,7 +345,11 @@ func elementOf(buf []byte, flags uint16, i int) (element, error) {
 	if flags == flagBranch {
 		pos, ksize, e.child = int(ne.Uint32(raw)), int(ne.Uint32(raw[4:])), ne.Uint64(raw[8:])
 	} else {
-		e.bucket = ne.Uint32(raw)&flagBucket != 0
+		flags := ne.Uint32(raw)
+		if flags&^flagBucket != 0 {
+			return element{}, fmt.Errorf("flags %#x", flags)
+		}
+		e.bucket = flags == flagBucket
 		pos, ksize, vsize = int(ne.Uint32(raw[4:])), int(ne.Uint32(raw[8:])), int(ne.Uint32(raw[12:]))
 	}
 	start := at + pos

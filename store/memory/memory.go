@@ -30,11 +30,14 @@ func (Opener) SetAside(dir, name string) (string, error) { return "", nil }
 
 // Backend is an ordered map from key to value and timestamp.
 type Backend struct {
-	mu     sync.RWMutex
-	items  map[string]*item
-	index  *btree.BTreeG[*item] // nil until the first scan
-	offset int64                // -1: none
-	closed bool
+	ordering sync.Mutex // held by the scan that puts the keys in order
+
+	mu      sync.RWMutex
+	items   map[string]*item
+	index   *btree.BTreeG[*item] // nil until the first scan
+	ordered bool                 // the index has all items
+	offset  int64                // -1: none
+	closed  bool
 }
 
 type item struct {

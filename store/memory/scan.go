@@ -11,7 +11,7 @@ import (
 
 // Scan implements store.Backend.
 func (b *Backend) Scan(dst []store.Pair, r store.Range, limit int) ([]store.Pair, error) {
-	b.ensureIndex()
+	b.orderKeys()
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if b.closed {
@@ -55,27 +55,59 @@ func (b *Backend) descend(r store.Range, visit func(*item) bool) {
 	b.index.Descend(&item{key: to}, below)
 }
 
-// ensureIndex sorts the keys at the first scan; from then on writes keep order.
-func (b *Backend) ensureIndex() {
-	b.mu.RLock()
-	done := b.index != nil || b.closed
-	b.mu.RUnlock()
-	if done {
+// orderKeys puts the keys in order at the first scan; from then on writes keep
+// the order. Others get in between: a store may be large.
+func (b *Backend) orderKeys() {
+	if b.isOrdered() {
 		return
+	}
+	b.ordering.Lock()
+	defer b.ordering.Unlock()
+	items := b.beginIndex()
+	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.key, b.key) })
+	for len(items) > 0 {
+		run := items[:min(len(items), applyRun)]
+		items = items[len(run):]
+		b.indexSome(run)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.index != nil || b.closed {
+	b.ordered = true
+}
+
+func (b *Backend) isOrdered() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.ordered || b.closed
+}
+
+// beginIndex makes an empty index, to which writes add what is new, and returns
+// the items that it lacks.
+func (b *Backend) beginIndex() []*item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ordered || b.closed {
+		return nil
+	}
+	b.index = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+	items := make([]*item, 0, len(b.items))
+	for _, it := range b.items {
+		items = append(items, it)
+	}
+	return items
+}
+
+// indexSome adds items that have not been removed meanwhile.
+func (b *Backend) indexSome(items []*item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
 		return
 	}
-	sorted := make([]*item, 0, len(b.items))
-	for _, it := range b.items {
-		sorted = append(sorted, it)
-	}
-	slices.SortFunc(sorted, func(a, b *item) int { return strings.Compare(a.key, b.key) })
-	b.index = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
-	for _, it := range sorted {
-		b.index.Load(it)
+	for _, it := range items {
+		if b.items[it.key] == it {
+			b.index.Set(it)
+		}
 	}
 }
 

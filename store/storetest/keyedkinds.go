@@ -110,7 +110,12 @@ func (k *ttlKind) between(in func(string) bool) (rows []string) {
 }
 
 func (k *ttlKind) contents() ([]string, error) { return gatherPairs(k.view.All) }
-func (k *ttlKind) want() []string              { return k.between(func(string) bool { return true }) }
+
+func (k *ttlKind) queried(src store.QuerySource) ([]string, error) {
+	return gatherPairs(k.decl.Query(src).All)
+}
+
+func (k *ttlKind) want() []string { return k.between(func(string) bool { return true }) }
 
 func (k *ttlKind) wantCompacted() []string { return k.want() }
 
@@ -209,6 +214,19 @@ func (k *mapKind) contents() (rows []string, err error) {
 	return rows, nil
 }
 
+func (k *mapKind) queried(src store.QuerySource) (rows []string, err error) {
+	q := k.decl.Query(src)
+	for _, key := range layoutKeys {
+		if err := q.Each(key, func(mk, value string) bool {
+			rows = append(rows, fmt.Sprintf("%q %q %s", key, mk, value))
+			return true
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
 func (k *mapKind) want() (rows []string) {
 	for _, key := range layoutKeys {
 		for _, mk := range slices.Sorted(maps.Keys(k.maps[key])) {
@@ -289,6 +307,18 @@ func (k *listKind) contents() (rows []string, err error) {
 			return nil, err
 		}
 		values, err := k.view.Values()
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, fmt.Sprintf("%q %q", key, values))
+	}
+	return rows, nil
+}
+
+func (k *listKind) queried(src store.QuerySource) (rows []string, err error) {
+	q := k.decl.Query(src)
+	for _, key := range layoutKeys {
+		values, err := q.Values(key)
 		if err != nil {
 			return nil, err
 		}

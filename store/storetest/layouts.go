@@ -20,9 +20,16 @@ type kind interface {
 	write(r *rig)
 	// read compares a random read.
 	read(r *rig)
+	shown
+	modelled
+}
+
+// shown is what a kind's store shows.
+type shown interface {
 	// contents is all that the view shows.
 	contents() ([]string, error)
-	modelled
+	// queried is all that a query shows.
+	queried(src store.QuerySource) ([]string, error)
 }
 
 // modelled is what a kind's model knows.
@@ -55,6 +62,8 @@ type rig struct {
 	unsent    []store.Mirrored // of the commit in flight
 	inFlight  any              // model states, nil if there is none
 	committed any
+	asOf      int64 // stream time of the newest commit that was prepared
+	query     *query
 	notes     []string // the last operations, for the failure's report
 }
 
@@ -85,6 +94,7 @@ func testLayouts(t *testing.T, opener store.Opener, f Features) {
 func (r *rig) run(ops int) {
 	check(r.t, r.kind.declaration().Validate())
 	r.l = r.openLayers(r.dir)
+	r.query = &query{r.l.Reader(), 0}
 	check(r.t, r.kind.open(r))
 	r.committed = r.kind.save()
 	for range ops {
@@ -110,8 +120,10 @@ func (r *rig) step() {
 		r.kind.write(r)
 	case n < 80:
 		r.kind.read(r)
-	case n < 84:
+	case n < 82:
 		r.compare(r.kind.want())
+	case n < 84:
+		r.compareQuery()
 	case n < 88:
 		r.undo()
 	case n < 92:
@@ -152,6 +164,45 @@ func (r *rig) same(what string, got, want []string) {
 	}
 }
 
+// compareQuery looks at everything that a query shows of what is committed.
+func (r *rig) compareQuery() {
+	r.t.Helper()
+	now, state := r.now, r.kind.save()
+	r.kind.load(r.committed)
+	r.now, _ = r.query.Ready()
+	want := r.kind.want()
+	r.now = now
+	r.kind.load(state)
+	got, err := r.kind.queried(r.query)
+	check(r.t, err)
+	r.same("query", got, want)
+}
+
+// query is a store's only partition for queries.
+type query struct {
+	*store.Reader
+	streamTime int64
+}
+
+func (q *query) Queried(store.Declaration) (store.Queried, error) {
+	return store.Queried{Partitions: []store.QueriedPartition{q}, Owner: func([]byte) int32 { return 0 }}, nil
+}
+
+func (q *query) Number() int32         { return 0 }
+func (q *query) Ready() (int64, error) { return max(q.streamTime, q.RestoredTime()), nil }
+
+func (q *query) Scan(dst []store.Pair, rg store.Range, limit int) (pairs []store.Pair, err error) {
+	end := len(dst) + limit
+	for more := true; more && len(dst) < end; {
+		for !q.Catalog(50) {
+		}
+		if dst, rg, more, err = q.Reader.Scan(dst, rg, end-len(dst)); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
 // undo writes in a step that fails.
 func (r *rig) undo() {
 	r.l.Mark()
@@ -187,7 +238,7 @@ func (r *rig) prepare() {
 	if len(r.unsent) > w.MirrorLen() {
 		r.t.Errorf("%d records, announced %d", len(r.unsent), w.MirrorLen())
 	}
-	r.inFlight = r.kind.save()
+	r.inFlight, r.asOf = r.kind.save(), r.now
 }
 
 func (r *rig) commit() {
@@ -201,6 +252,7 @@ func (r *rig) commit() {
 		end = int64(len(r.log))
 	}
 	r.l.Committed(end)
+	r.query.streamTime = r.asOf
 	r.committed, r.inFlight, r.unsent = r.inFlight, nil, nil
 }
 
@@ -235,10 +287,12 @@ func (r *rig) reopen() {
 		r.t.Errorf("offset %d, %v", from, ok)
 	}
 	r.restore(r.l, r.log[from:], int(from))
+	r.query = &query{r.l.Reader(), r.now}
 	check(r.t, r.kind.open(r))
 	r.inFlight, r.unsent = nil, nil
 	r.kind.load(r.committed)
 	r.compare(r.kind.want())
+	r.compareQuery()
 }
 
 // restore brings layers up from a part of the log that begins at the offset from,

@@ -40,6 +40,7 @@ type random struct {
 	f      Features
 	dir    string
 	l      *store.Layered
+	reader *store.Reader // of l, as queries have one
 	batch  store.Batch
 	m      model
 	clock  int64
@@ -53,6 +54,7 @@ func testRandom(t *testing.T, opener store.Opener, f Features) {
 		offset: -1, flushingOffset: -1, flushedOffset: -1,
 	}
 	r.l = store.NewLayered("s", open(t, opener, r.dir, "s"))
+	r.reader = r.l.Reader()
 	const ops = 6000
 	for range ops {
 		r.step()
@@ -153,15 +155,20 @@ func (r *random) get() {
 	if ok != wantOK || string(got) != "x"+want.bytes || ts != want.ts {
 		r.t.Errorf("get %q: %q at %d, %v; want %q at %d, %v", k, got, ts, ok, want.bytes, want.ts, wantOK)
 	}
-	got, _, ok, err = r.l.GetCommitted(nil, []byte(k))
-	check(r.t, err)
-	if want, wantOK = r.m.committed[k]; ok != wantOK || string(got) != want.bytes {
-		r.t.Errorf("get committed %q: %q, %v; want %q, %v", k, got, ok, want.bytes, wantOK)
+	want, wantOK = r.m.committed[k]
+	for what, get := range map[string]getFunc{"get committed": r.l.GetCommitted, "reader": r.reader.Get} {
+		got, ts, ok, err = get([]byte("x"), []byte(k))
+		check(r.t, err)
+		if ok != wantOK || string(got) != "x"+want.bytes || ts != want.ts {
+			r.t.Errorf("%s %q: %q at %d, %v; want %q at %d, %v", what, k, got, ts, ok, want.bytes, want.ts, wantOK)
+		}
 	}
 	if offset, ok := r.l.Offset(); ok != (r.m.offset >= 0) || offset != max(r.m.offset, 0) {
 		r.t.Errorf("offset %d, %v; want %d", offset, ok, r.m.offset)
 	}
 }
+
+type getFunc func(dst, key []byte) (value []byte, ts int64, ok bool, err error)
 
 func (r *random) bound() []byte {
 	if r.rng.IntN(3) == 0 {
@@ -178,6 +185,30 @@ func (r *random) scan() {
 	rg := r.rangeOf()
 	r.scanAgainst(rg, r.m.current, r.l.Scan, func() {})
 	r.scanAgainst(rg, r.m.committed, r.l.ScanCommitted, func() {})
+	r.scanAgainst(rg, r.m.committed, r.scanReader, func() {})
+}
+
+// scanReader scans in pieces, which have any limit.
+func (r *random) scanReader(rg store.Range, fn func(store.Pair) (bool, error)) error {
+	for more := true; more; {
+		for !r.reader.Catalog(1 + r.rng.IntN(20)) {
+		}
+		limit := 1 + r.rng.IntN(10)
+		pairs, rest, left, err := r.reader.Scan(nil, rg, limit)
+		if err != nil {
+			return err
+		}
+		if len(pairs) > limit {
+			r.t.Errorf("%d pairs, more than %d", len(pairs), limit)
+		}
+		for _, p := range pairs {
+			if more, err := fn(p); err != nil || !more {
+				return err
+			}
+		}
+		rg, more = rest, left
+	}
+	return nil
 }
 
 // scanAndWrite writes while it scans: each key must be the model's next one as
@@ -369,6 +400,7 @@ func (r *random) reopen() {
 	}
 	check(r.t, r.l.Close())
 	r.l = store.NewLayered("s", open(r.t, r.opener, r.dir, "s"))
+	r.reader = r.l.Reader()
 	r.m.current, r.m.marked = maps.Clone(r.m.flushed), maps.Clone(r.m.flushed)
 	r.m.committed = maps.Clone(r.m.flushed)
 	r.m.inFlight, r.m.flushing = nil, nil

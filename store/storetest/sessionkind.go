@@ -89,6 +89,10 @@ func gatherSessions(scan func(func(store.Row[string, string]) bool) error) (rows
 
 func (k *sessionKind) contents() ([]string, error) { return gatherSessions(k.view.All) }
 
+func (k *sessionKind) queried(src store.QuerySource) ([]string, error) {
+	return gatherSessions(k.decl.Query(src).All)
+}
+
 func (k *sessionKind) want() []string {
 	return k.rowsOf(k.visible(k.retention(), bySessionBytes, all), false)
 }

@@ -139,9 +139,15 @@ func (k *versionedKind) historyOf(key string, from, to int64) (found []store.Ver
 	return found
 }
 
-func (k *versionedKind) contents() (rows []string, err error) {
+func (k *versionedKind) contents() ([]string, error) { return allVersions(k.view.History) }
+
+func (k *versionedKind) queried(src store.QuerySource) ([]string, error) {
+	return allVersions(k.decl.Query(src).History)
+}
+
+func allVersions(history func(string, int64, int64, func(store.Version[string]) bool) error) (rows []string, err error) {
 	for _, key := range slices.Sorted(slices.Values(layoutKeys)) {
-		err = k.view.History(key, 0, store.NoEnd, func(v store.Version[string]) bool {
+		err = history(key, 0, store.NoEnd, func(v store.Version[string]) bool {
 			rows = append(rows, showVersion(key, v))
 			return true
 		})

@@ -145,6 +145,10 @@ func (k *windowKind) gather(scan func(func(store.Row[string, string]) bool) erro
 
 func (k *windowKind) contents() ([]string, error) { return k.gather(k.view.All) }
 
+func (k *windowKind) queried(src store.QuerySource) ([]string, error) {
+	return k.gather(k.decl.Query(src).All)
+}
+
 func (k *windowKind) want() []string {
 	return k.rowsOf(k.visible(k.retention(), byWindowBytes, func(place) bool { return true }), false)
 }

@@ -1,0 +1,98 @@
+package contender
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/millrace-streams/millrace"
+	"github.com/millrace-streams/millrace/bench/internal/work"
+	"github.com/millrace-streams/millrace/serde"
+	"github.com/millrace-streams/millrace/store"
+	"github.com/millrace-streams/millrace/store/bolt"
+	"github.com/millrace-streams/millrace/store/memory"
+	"github.com/millrace-streams/millrace/topology"
+)
+
+// runMillrace does the work with Millrace, defaults everywhere. The first fetch is made when the first task is restored.
+func runMillrace(ctx context.Context, j Job, say *Voice) error {
+	topo, err := topologyOf(j)
+	if err != nil {
+		return err
+	}
+	var opener store.Opener = bolt.Opener{}
+	if strings.HasSuffix(j.Contender, "-memory") {
+		opener = memory.Opener{}
+	}
+	guarantee := millrace.ExactlyOnce
+	if j.Workload.Guarantee == work.AtLeastOnce {
+		guarantee = millrace.AtLeastOnce
+	}
+	app, err := millrace.New(topo, millrace.Config{
+		ApplicationID: j.App, Brokers: j.Brokers, StateDir: j.Dir, Store: opener, Guarantee: guarantee,
+		CommitInterval: j.Interval, Workers: j.Threads, Logger: slog.New(restoring{slog.Default().Handler(), say}),
+		OnRestored: func(r millrace.Restored) {
+			say.Say("restored %s-%d %d", r.Store, r.Task.Partition, r.Records)
+			say.Running()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return app.Run(ctx)
+}
+
+// topologyOf declares the workload.
+func topologyOf(j Job) (*topology.Topology, error) {
+	b := topology.NewBuilder()
+	in := topology.From(b, topology.NewTopic(j.Workload.Topic, serde.String, serde.String))
+	counts := store.NewKeyValue(work.Store, serde.String, serde.Int64)
+	out := topology.NewTopic(j.Out, serde.String, serde.Int64)
+	switch j.Workload.Kind {
+	case work.Count:
+		topology.To(topology.Changes(topology.Count(topology.GroupByKey(in), counts)), out)
+	case work.Words:
+		byWord := topology.NewRepartition(work.Repartition, serde.String, serde.String)
+		words := topology.GroupBy(topology.FlatMapValues(in, strings.Fields), byWord, func(_, word string) string { return word })
+		topology.To(topology.Changes(topology.Count(words, counts)), out)
+	case work.Windows:
+		windows := topology.Tumbling(work.Window).Grace(work.Grace)
+		rows := store.NewWindow(work.Store, serde.String, serde.Int64, windows.Store())
+		counted := topology.CountWindows(topology.WindowedBy(topology.GroupByKey(in), windows), rows)
+		topology.To(topology.Changes(counted), topology.NewTopic(j.Out, store.TimeWindowed(serde.String, work.Window), serde.Int64))
+	case work.Join:
+		rows := store.NewKeyValue(work.Store, serde.String, serde.String)
+		table := topology.Table(b, topology.NewTopic(j.Workload.Table, serde.String, serde.String), rows)
+		joined := topology.JoinTable(in, table, func(_, value, row string) string { return row + "|" + value })
+		topology.To(joined, topology.NewTopic(j.Out, serde.String, serde.String))
+	default:
+		return nil, fmt.Errorf("no workload %q", j.Workload.Kind)
+	}
+	return b.Build()
+}
+
+// restoring is a log that also says when a restore begins.
+type restoring struct {
+	slog.Handler
+	say *Voice
+}
+
+// Enabled lets all that is logged in.
+func (r restoring) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle passes on what the log below it wants.
+func (r restoring) Handle(ctx context.Context, record slog.Record) error {
+	if record.Message == "restoring" {
+		record.Attrs(func(a slog.Attr) bool {
+			if a.Key == "changelog" {
+				r.say.Say("restoring %s", a.Value)
+			}
+			return true
+		})
+	}
+	if !r.Handler.Enabled(ctx, record.Level) {
+		return nil
+	}
+	return r.Handler.Handle(ctx, record)
+}

@@ -1,0 +1,76 @@
+package oracle_test
+
+import (
+	"math/rand/v2"
+
+	"github.com/millrace-streams/millrace/oracle/scenario"
+)
+
+// numbered is a step with its number, which its record bears in a header.
+type numbered struct {
+	scenario.Step
+	number int
+}
+
+// rounds cuts a scenario's steps where the outcome depends on their order: what is in a round may be on the broker at once.
+// Records of one topic are processed in their order, if the topic has one partition. A join by foreign key sends a record
+// on two ways to its end. The wall clock goes by itself, and no operator of scenarios looks at it.
+func rounds(s scenario.Scenario, random *rand.Rand, alone bool) (all [][]numbered) {
+	alone = alone || s.Uses("foreignjoin", "foreignleft")
+	last := ""
+	for i, step := range s.In {
+		if step.Topic == scenario.Clock {
+			continue
+		}
+		if alone || step.Topic != last || random.IntN(4) == 0 {
+			all = append(all, nil)
+		}
+		last = step.Topic
+		all[len(all)-1] = append(all[len(all)-1], numbered{step, i})
+	}
+	return all
+}
+
+// round returns what all scenarios send in a round.
+func (f *flock) round(i int) (steps []numbered) {
+	for _, p := range f.list {
+		if i < len(p.rounds) {
+			steps = append(steps, p.rounds[i]...)
+		}
+	}
+	return steps
+}
+
+// fates draws how lives end: for each round, what becomes of the one that sees its records first.
+func (f *flock) fates() (all []fate) {
+	n := 0
+	for _, p := range f.list {
+		n = max(n, len(p.rounds))
+	}
+	all = make([]fate, n)
+	for i := range all {
+		if f.chance(8) {
+			all[i] = stopped + fate(f.random.IntN(3))
+		}
+	}
+	for i, place := range f.random.Perm(min(n, 9)) { // where many scenarios are still in work
+		all[place] = []fate{stopped, dropped, dropped, unseen, on, on, on, on, on}[i]
+	}
+	return all
+}
+
+// next returns how the life ends that begins now.
+func next(fates []fate) fate {
+	for _, end := range fates {
+		if end == unseen { // has a life of its own
+			return stopped
+		}
+		if end != on {
+			return end
+		}
+	}
+	return stopped
+}
+
+// chance is true in percent of all cases.
+func (f *flock) chance(percent int) bool { return f.random.IntN(100) < percent }
