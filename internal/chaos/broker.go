@@ -8,8 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/millrace-streams/millrace/internal/chaos/wire"
 )
@@ -22,7 +26,8 @@ type broker struct {
 	addr                 string // not through a proxy
 	environment          []string
 
-	mu sync.Mutex // one command at a time
+	faults sync.RWMutex // held for writing while the broker is out of order
+	during atomic.Int32 // faults that may still come while it is
 }
 
 // brokerSettings keep faults from taking long. Segments are small and cleaned often, so that changelogs are compacted while
@@ -37,10 +42,13 @@ log.cleaner.min.cleanable.ratio=0.05
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 `
 
+// fastStart makes Java start a broker in less time.
+const fastStart = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+
 // newBroker chooses ports, makes the proxies and starts the broker. port 0 is a free one; the ports above it are used too.
 func newBroker(ctx context.Context, script, folder string, port, processes int) (*broker, error) {
 	b := &broker{script: script, folder: folder}
-	ports, err := freePorts(port, 2+processes)
+	ports, err := freePorts(ctx, port, 2+processes)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +73,7 @@ func newBroker(ctx context.Context, script, folder string, port, processes int) 
 	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(properties, []byte(text), 0o644)); err != nil {
 		return nil, errors.Join(err, b.close(ctx))
 	}
-	b.environment = append(os.Environ(), "KAFKA_PROPERTIES="+properties)
+	b.environment = append(os.Environ(), "KAFKA_PROPERTIES="+properties, "JDK_JAVA_OPTIONS="+fastStart)
 	if err := b.command(ctx, "start"); err != nil {
 		return nil, errors.Join(err, b.close(ctx))
 	}
@@ -74,14 +82,44 @@ func newBroker(ctx context.Context, script, folder string, port, processes int) 
 
 // command runs the project's script: start, stop or kill.
 func (b *broker) command(ctx context.Context, verb string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	cmd := exec.CommandContext(ctx, "bash", b.script, verb, b.folder, b.port)
 	cmd.Env = b.environment
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s %s: %w: %s", b.script, verb, b.folder, err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// fewDuring is how many other faults come while the broker is out of order: most need a broker to have an effect.
+const fewDuring = 6
+
+// spare waits until the broker is in order, unless few faults have come since it is not.
+func (b *broker) spare() {
+	if b.during.Add(-1) < 0 {
+		b.works()
+	}
+}
+
+// works waits until the broker is in order.
+func (b *broker) works() {
+	b.faults.RLock()
+	defer b.faults.RUnlock()
+}
+
+// stall makes the broker stand still until goOn is called.
+func (b *broker) stall() (goOn func(), err error) {
+	text, err := os.ReadFile(filepath.Join(b.folder, "kafka.pid"))
+	if err != nil {
+		return nil, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return nil, fmt.Errorf("stall the broker: %w", err)
+	}
+	return func() { _ = syscall.Kill(pid, syscall.SIGCONT) }, nil
 }
 
 // close ends the broker and the proxies.
@@ -94,24 +132,20 @@ func (b *broker) close(ctx context.Context) error {
 }
 
 // freePorts returns n free ports in a row.
-func freePorts(first, n int) ([]int, error) {
-	for range 100 {
-		if ports, ok := portsFrom(first, n); ok {
-			return ports, nil
-		}
-		if first != 0 {
-			return nil, fmt.Errorf("the ports %d to %d are not all free", first, first+n-1)
-		}
-	}
-	return nil, errors.New("no free ports in a row")
+func freePorts(ctx context.Context, first, n int) (ports []int, err error) {
+	err = eventually(ctx, 10*time.Second, func() (err error) { // a broker that has just ended may still have them
+		ports, err = portsFrom(first, n)
+		return err
+	})
+	return ports, err
 }
 
 // portsFrom tries a row of ports. 0 begins anywhere.
-func portsFrom(first, n int) (ports []int, ok bool) {
+func portsFrom(first, n int) (ports []int, err error) {
 	for i := range n {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first))
 		if err != nil {
-			return nil, false
+			return nil, err
 		}
 		defer l.Close()
 		if i == 0 {
@@ -120,5 +154,5 @@ func portsFrom(first, n int) (ports []int, ok bool) {
 		ports = append(ports, first)
 		first++
 	}
-	return ports, true
+	return ports, nil
 }

@@ -35,6 +35,7 @@ type disk struct {
 	file string
 	tell func(string)
 	how  atomic.Pointer[string]
+	told atomic.Bool // of the present condition
 }
 
 // watch follows the file.
@@ -46,6 +47,7 @@ func (d *disk) watch() {
 		}
 		if old := d.how.Load(); old == nil || *old != how {
 			d.how.Store(&how)
+			d.told.Store(false)
 		}
 	}
 }
@@ -58,7 +60,9 @@ func (d *disk) try(bad ...string) error {
 	}
 	for _, b := range bad {
 		if *how == b {
-			d.tell(diskFailed + b)
+			if !d.told.Swap(true) {
+				d.tell(diskFailed + b)
+			}
 			return diskError[b]
 		}
 	}

@@ -30,6 +30,7 @@ func (e end) String() string {
 // millrace says so. Each is counted.
 var documented = map[string]string{
 	"no broker has answered within": "no broker within 30 s of the start",
+	"are not ready":                 "no broker within 30 s of the start",
 }
 
 // whenStopped are errors with which an orderly stop may end.
@@ -41,6 +42,8 @@ var whenStopped = map[string]string{
 func (e end) cause(doom []string) (cause string, ok bool) {
 	has := func(cause string) bool { return slices.Contains(doom, cause) }
 	switch {
+	case e.status.Signaled() && e.status.Signal() == syscall.SIGTERM: // it had just begun
+		return causeStopped, has(causeStopped)
 	case e.status.Signaled():
 		return causeKilled, e.status.Signal() == syscall.SIGKILL && has(causeKilled)
 	case e.status.ExitStatus() == 0:

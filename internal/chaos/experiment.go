@@ -17,6 +17,7 @@ import (
 // experiment is one application under faults.
 type experiment struct {
 	options options
+	name    string // of its backend
 	app     application
 	broker  *broker
 	kafka   *kafka
@@ -24,9 +25,19 @@ type experiment struct {
 	slots   []*slot
 	writer  *writer
 
+	scaling sync.Mutex // held while a process is added or removed
 	feeding sync.Mutex // held while a batch of input is written
 	fed     int        // batches
+
+	healed time.Time     // when the latest round's faults were over
+	behind time.Duration // how much later all of its input was worked off
 }
+
+// How many processes an application has.
+const (
+	fewestProcesses = 3
+	mostProcesses   = 5
+)
 
 // How long things may take that come by themselves. They are no measure of anything.
 const (
@@ -34,6 +45,25 @@ const (
 	stopWithin = 40 * time.Second
 	feedEvery  = 50 * time.Millisecond
 )
+
+// newExperiment prepares an application on a broker; processes begin with run. Applications have numbers from 0 up.
+func newExperiment(o options, number int, b *broker, k *kafka, s *story, folder string) *experiment {
+	name := o.backends[number]
+	app := application{ID: "chaos-" + name, Cached: (o.seed+uint64(number))%2 == 1}
+	e := &experiment{options: o, name: name, app: app, broker: b, kafka: k, story: s}
+	e.writer = newWriter(o.seed+uint64(number), time.Now().Truncate(time.Hour))
+	for i := range mostProcesses {
+		assign := assignment{Application: app, Memory: name == backendMemory, AtLeastOnce: o.atLeastOnce, Workers: 2}
+		e.slots = append(e.slots, newSlot(fmt.Sprintf("%s %d", name, i), filepath.Join(folder, fmt.Sprintf("%s-%d", name, i)),
+			b.proxies[number*mostProcesses+i], assign, s))
+	}
+	return e
+}
+
+// tell adds to the story.
+func (e *experiment) tell(format string, args ...any) {
+	e.story.tell("%s", e.name+": "+fmt.Sprintf(format, args...))
+}
 
 // errFailed is returned when the story has failures to tell.
 var errFailed = errors.New("the application has failed")
@@ -45,12 +75,12 @@ func (e *experiment) run(ctx context.Context) error {
 	}
 	supervised, end := context.WithCancel(ctx)
 	var supervisors sync.WaitGroup
-	for _, s := range e.slots {
+	for i, s := range e.slots {
 		supervisors.Go(func() { s.supervise(supervised) })
-		s.want(true)
+		s.want(i < fewestProcesses)
 	}
 	err := e.rounds(ctx)
-	if stopped := e.stopAll(); err == nil && stopped {
+	if stopped := e.retireAll(ctx); err == nil && stopped {
 		err = e.compare(ctx, "after the end")
 	}
 	end()
@@ -78,15 +108,15 @@ func (e *experiment) createTopics(ctx context.Context) error {
 }
 
 func (e *experiment) rounds(ctx context.Context) error {
-	r := rand.New(rand.NewPCG(e.options.seed, 2))
+	r := rand.New(rand.NewPCG(e.writer.seed, 2))
 	began := time.Now()
 	for round := 0; ; round++ {
 		before, err := e.kafka.settledPositions(ctx, e.app.ID, e.app.consumed())
 		if err != nil {
 			return err
 		}
-		e.story.tell("round %d", round)
-		if err := e.round(ctx, plan(r, e.options.faultsPerRound, len(e.slots), e.options.mean)); err != nil {
+		e.tell("round %d", round)
+		if err := e.round(ctx, plan(r, e.options.faultsPerRound, e.options, e.name == backendBolt)); err != nil {
 			return err
 		}
 		if err := e.compare(ctx, fmt.Sprintf("round %d", round)); err != nil {
@@ -95,6 +125,7 @@ func (e *experiment) rounds(ctx context.Context) error {
 		if err := e.moved(ctx, before); err != nil {
 			return err
 		}
+		e.story.compared(e.behind)
 		if e.story.faults() >= e.options.faults || e.options.limit > 0 && time.Since(began) > e.options.limit {
 			return nil
 		}
@@ -113,8 +144,14 @@ func (e *experiment) round(ctx context.Context, all []planned) error {
 		if !wait(ctx, p.after) || e.story.failed() || e.writer.full() {
 			break
 		}
-		e.story.tell("%s", p.fault)
-		faults.Go(func() { e.story.count(p.fault.kind(), p.fault.strike(ctx, e)) })
+		e.broker.spare()
+		faults.Go(func() {
+			met := p.fault.strike(ctx, e)
+			if !met {
+				e.tell("met nothing: %s", p.fault)
+			}
+			e.story.count(p.fault.kind(), met)
+		})
 	}
 	faults.Wait()
 	e.heal()
@@ -144,12 +181,13 @@ func (e *experiment) heal() {
 	for _, s := range e.slots {
 		s.proxy.Heal()
 	}
-	e.story.tell("healed")
+	e.healed = time.Now()
+	e.tell("healed")
 }
 
 // catchUp waits until the application has committed all of its input.
 func (e *experiment) catchUp(ctx context.Context) error {
-	began := time.Now()
+	last := ""
 	err := eventually(ctx, healWithin, func() error {
 		if e.story.failed() {
 			return nil
@@ -163,18 +201,20 @@ func (e *experiment) catchUp(ctx context.Context) error {
 			return err
 		}
 		if left := behind(at, ends); len(left) > 0 {
-			return fmt.Errorf("not worked off: %s", strings.Join(left, ", "))
+			last = strings.Join(left, ", ")
+			return fmt.Errorf("not worked off: %s", last)
 		}
 		return nil
 	})
 	if err != nil {
-		e.story.fail("after everything was healed: %v", err)
+		e.story.fail(e.name+": after everything was healed: %v", err)
 		e.dump()
 	}
 	if e.story.failed() {
 		return errFailed
 	}
-	e.story.tell("caught up after %v", time.Since(began).Round(time.Millisecond))
+	e.behind = time.Since(e.healed)
+	e.tell("caught up after %v, last: %s", e.behind.Round(time.Millisecond), last)
 	return nil
 }
 
@@ -194,12 +234,12 @@ func (e *experiment) compare(ctx context.Context, when string) error {
 		return err
 	}
 	for _, w := range wrong {
-		e.story.fail("%s: %s", when, w)
+		e.story.fail(e.name+": %s: %s", when, w)
 	}
 	if len(wrong) > 0 {
 		return errFailed
 	}
-	e.story.tell("%s: all is right", when)
+	e.tell("%s: all is right", when)
 	return nil
 }
 
@@ -211,27 +251,69 @@ func (e *experiment) moved(ctx context.Context, before map[place]int64) error {
 	}
 	for p, at := range after {
 		if at <= before[p] {
-			e.story.fail("%s has not moved from %d in this round", p, at)
+			e.story.fail(e.name+": %s has not moved from %d in this round", p, at)
 		}
 	}
 	return nil
 }
 
-// stopAll ends all processes in order, and reports whether that worked.
-func (e *experiment) stopAll() bool {
+// retireAll ends all processes in order, and reports whether that worked.
+func (e *experiment) retireAll(ctx context.Context) bool {
 	var work sync.WaitGroup
 	for _, s := range e.slots {
-		s.want(false)
-		if l := s.current(); l != nil {
-			work.Go(func() {
-				if err := l.stop(stopWithin); err != nil {
-					e.story.fail("process %d %v (%s)", s.number, err, l.log)
-				}
-			})
-		}
+		work.Go(func() {
+			if err := s.retire(context.WithoutCancel(ctx)); err != nil {
+				e.story.fail("%s: %v", s, err)
+			}
+		})
 	}
 	work.Wait()
 	return !e.story.failed()
+}
+
+// stop ends a process in order; another one takes its place if it is wanted.
+func (e *experiment) stop(s *slot, l *life) {
+	if err := l.stop(stopWithin); err != nil {
+		e.story.fail("%s: %v (%s)", s, err, l.log)
+	}
+}
+
+// wanted returns the slots that are to have a process. There are some.
+func (e *experiment) wanted() (all []*slot) {
+	for _, s := range e.slots {
+		if s.isWanted() {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// add wants one process more, and returns its slot, nil if there are enough.
+func (e *experiment) add() *slot {
+	e.scaling.Lock()
+	defer e.scaling.Unlock()
+	for _, s := range e.slots {
+		if !s.isWanted() && s.current() == nil {
+			s.want(true)
+			return s
+		}
+	}
+	return nil
+}
+
+// remove ends a process in order that will not come back, and returns its slot, nil if there must not be fewer.
+func (e *experiment) remove(ctx context.Context, v victim) *slot {
+	e.scaling.Lock()
+	defer e.scaling.Unlock()
+	if len(e.wanted()) <= fewestProcesses {
+		return nil
+	}
+	s := v.slot(e)
+	e.tell("%s: removed", s)
+	if err := s.retire(ctx); err != nil {
+		e.story.fail("%s: %v", s, err)
+	}
+	return s
 }
 
 // feed writes input until ctx ends.
@@ -240,7 +322,7 @@ func (e *experiment) feed(ctx context.Context) {
 	for wait(ctx, feedEvery) && !e.writer.full() {
 		err := e.feedBatch(&p)
 		if err != nil { // what of the batch was written, the check finds out
-			e.story.tell("writing the input failed: %v", err)
+			e.tell("writing the input failed: %v", err)
 			if p != nil {
 				_ = p.Close()
 			}
@@ -262,15 +344,4 @@ func (e *experiment) feedBatch(p *sarama.SyncProducer) (err error) {
 	}
 	e.fed++
 	return (*p).SendMessages(messages(e.writer.next(e.app)))
-}
-
-// newExperiment prepares an application on a broker; processes begin with run.
-func newExperiment(o options, app application, b *broker, k *kafka, s *story, folder string) *experiment {
-	e := &experiment{options: o, app: app, broker: b, kafka: k, story: s}
-	e.writer = newWriter(o.seed, time.Now().Truncate(time.Hour))
-	for i := range o.processes {
-		assign := assignment{Application: app, Memory: o.backend == "memory", Workers: 2}
-		e.slots = append(e.slots, newSlot(i, filepath.Join(folder, fmt.Sprintf("process-%d", i)), b.proxies[i], assign, s))
-	}
-	return e
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"syscall"
+	"slices"
 	"time"
-
-	"github.com/millrace-streams/millrace/internal/chaos/wire"
 )
 
 // fault is one thing that goes wrong. strike makes it happen, and returns when it is over: what is left to do then is the
@@ -18,132 +15,100 @@ type fault interface {
 	strike(ctx context.Context, e *experiment) (met bool)
 }
 
-// victim is the process that a fault is about, by the slot's number.
+// victim chooses the process that a fault is about, of those that are wanted at the time.
 type victim int
 
-func (v victim) slot(e *experiment) *slot { return e.slots[v] }
+func (v victim) slot(e *experiment) *slot {
+	all := e.wanted()
+	return all[int(v)%len(all)]
+}
 
-// met is how long a fault waits for its victim to run, and for what is armed to be met.
+// alive returns the victim's slot and process. ok is false if it does not run, nor is started in time.
+func (v victim) alive(ctx context.Context, e *experiment) (s *slot, l *life, ok bool) {
+	s = v.slot(e)
+	l = s.alive(ctx, metWithin)
+	return s, l, l != nil
+}
+
+// metWithin is how long a fault waits for its victim to run, and for what is armed to be met.
 const metWithin = 5 * time.Second
 
-// killed is a kill -9. The process starts again after a pause.
-type killed struct {
-	victim
-	pause time.Duration
+// planned is a fault and how long after the one before it begins. Faults that take their time overlap.
+type planned struct {
+	after time.Duration
+	fault fault
 }
 
-func (killed) kind() string { return "kill -9" }
-func (f killed) String() string {
-	return fmt.Sprintf("kill -9 of process %d, back after %v", f.victim, f.pause)
+// drawing makes faults of one kind.
+type drawing struct {
+	weight   int // how often
+	boltOnly bool
+	draw     func(r *rand.Rand) fault
 }
 
-func (f killed) strike(ctx context.Context, e *experiment) bool {
-	s := f.slot(e)
-	l := s.alive(ctx, metWithin)
-	if l == nil {
-		return false
+var drawings = []drawing{
+	{20, false, drawKilled},
+	{14, false, drawCaught},
+	{9, false, drawFrozen},
+	{10, false, drawCrashed},
+	{5, false, drawSlow},
+	{8, false, drawRestarted},
+	{6, false, drawAdded},
+	{6, false, drawRemoved},
+	{2, false, drawRolled},
+	{70, false, drawLossy},
+	{6, false, drawSplit},
+	{6, false, drawCut},
+	{12, true, drawSick},
+	{10, true, drawDamaged},
+	{3, false, drawHomeless},
+	{3, false, drawStall},
+}
+
+// torn is drawn too with options.anyPage.
+var torn = drawing{30, true, drawTorn}
+
+// plan chooses the n faults of a round. The same source gives the same plan. One of them is an outage of the broker, which
+// takes longer than the others.
+func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
+	choice, total := drawings, 0
+	if o.anyPage {
+		choice = append(slices.Clone(drawings), torn)
 	}
-	s.change(func() { s.pause = f.pause })
-	l.kill()
-	return true
-}
-
-// frozen is a SIGSTOP and, after a time, a SIGCONT.
-type frozen struct {
-	victim
-	time time.Duration
-}
-
-func (f frozen) kind() string {
-	if f.time > sessionTimeout {
-		return "SIGSTOP for longer than the timeouts"
+	for _, d := range choice {
+		total += d.weight
 	}
-	return "SIGSTOP"
-}
-
-func (f frozen) String() string { return fmt.Sprintf("process %d is stopped for %v", f.victim, f.time) }
-
-func (f frozen) strike(ctx context.Context, e *experiment) bool {
-	l := f.slot(e).alive(ctx, metWithin)
-	if l == nil {
-		return false
+	broken := r.IntN(n)
+	var all []planned
+	for len(all) < n {
+		after := time.Duration(min(r.ExpFloat64(), 4) * float64(o.mean))
+		if r.IntN(5) == 0 {
+			after = 0 // two at once
+		}
+		d := pick(choice, r.IntN(total))
+		if len(all) == broken {
+			d = drawing{draw: drawOutage}
+			broken = -1
+		}
+		if f := d.draw(r); (bolt || !d.boltOnly) && (o.only == nil || o.only.MatchString(f.kind())) {
+			all = append(all, planned{after, f})
+		}
 	}
-	l.signal(syscall.SIGSTOP)
-	select {
-	case <-time.After(f.time):
-	case <-l.over:
-	case <-ctx.Done():
+	return all
+}
+
+// pick returns the drawing at a place in the sum of the weights.
+func pick(choice []drawing, at int) drawing {
+	for _, d := range choice {
+		if at -= d.weight; at < 0 {
+			return d
+		}
 	}
-	l.signal(syscall.SIGCONT)
-	return true
+	panic("chaos: a weight beyond all drawings")
 }
 
-// lossy is a message on the network of one process that does not arrive as it should.
-type lossy struct {
-	victim
-	rule wire.Rule
-}
-
-func (f lossy) kind() string { return wire.Names[f.rule.Key] + ": " + f.rule.Action.String() }
-
-func (f lossy) String() string {
-	text := fmt.Sprintf("process %d, %s, %d times", f.victim, f.kind(), max(f.rule.Times, 1))
-	if f.rule.Action == wire.DelayAnswer {
-		text += fmt.Sprintf(", by %v", f.rule.Delay)
-	}
-	return text
-}
-
-func (f lossy) strike(ctx context.Context, e *experiment) bool {
-	rule := f.rule
-	rule.Applied = make(chan struct{})
-	f.slot(e).proxy.Arm(&rule)
-	select {
-	case <-rule.Applied:
-		return true
-	case <-time.After(metWithin):
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// draw makes a fault of a kind. The slots that have a process are given; their number is at least minProcesses.
-type draw func(r *rand.Rand, processes int) fault
-
-func drawKilled(r *rand.Rand, processes int) fault {
-	pause := time.Duration(0)
-	switch r.IntN(4) {
-	case 0:
-		pause = between(r, 0, time.Second)
-	case 1:
-		pause = sessionTimeout + between(r, 0, time.Second)
-	}
-	return killed{victim(r.IntN(processes)), pause}
-}
-
-func drawFrozen(r *rand.Rand, processes int) fault {
-	d := max(sessionTimeout, transactionTimeout) + between(r, 500*time.Millisecond, 2*time.Second)
-	if r.IntN(4) == 0 {
-		d = between(r, 100*time.Millisecond, sessionTimeout)
-	}
-	return frozen{victim(r.IntN(processes)), d}
-}
-
-// lossyKeys are the requests whose messages are lost, some more often than others.
-var lossyKeys = []int16{
-	wire.EndTxn, wire.EndTxn, wire.EndTxn, wire.EndTxn, wire.Produce, wire.Produce, wire.Produce, wire.TxnOffsetCommit, wire.TxnOffsetCommit,
-	wire.Heartbeat, wire.Heartbeat, wire.Fetch, wire.Fetch, wire.AddPartitions, wire.AddOffsets,
-}
-
-func drawLossy(r *rand.Rand, processes int) fault {
-	actions := []wire.Action{wire.LoseRequest, wire.LoseAnswer, wire.LoseAnswer, wire.CutAnswer, wire.DelayAnswer, wire.DelayAnswer}
-	f := lossy{victim: victim(r.IntN(processes))}
-	f.rule.Key, f.rule.Action, f.rule.Times = lossyKeys[r.IntN(len(lossyKeys))], actions[r.IntN(len(actions))], 1+r.IntN(2)
-	if f.rule.Action == wire.DelayAnswer {
-		f.rule.Delay = between(r, 50*time.Millisecond, 2*time.Second)
-	}
-	return f
-}
+// anyone draws a victim.
+func anyone(r *rand.Rand) victim { return victim(r.IntN(1000)) }
 
 // between returns a duration in whole milliseconds.
 func between(r *rand.Rand, from, to time.Duration) time.Duration {

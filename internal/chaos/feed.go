@@ -9,6 +9,7 @@ import (
 
 // writer makes up input, the same for the same seed, in the order of event times.
 type writer struct {
+	seed   uint64
 	rng    *rand.Rand
 	base   time.Time // event time of the first round
 	round  int
@@ -28,7 +29,7 @@ const (
 )
 
 func newWriter(seed uint64, base time.Time) *writer {
-	return &writer{rng: rand.New(rand.NewPCG(seed, 1)), base: base}
+	return &writer{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), base: base}
 }
 
 // fed is a record for a partition of a topic.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,6 +37,7 @@ type assignment struct {
 	StateDir    string
 	DiskFile    string // what is wrong with the disk, see disk
 	Memory      bool
+	AtLeastOnce bool
 	Workers     int
 }
 
@@ -87,6 +87,9 @@ func (a assignment) config(out *teller) millrace.Config {
 		CommitInterval: 50 * time.Millisecond, FlushInterval: 300 * time.Millisecond, StagedBytes: 64 << 10, FlushBytes: 256 << 10,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+	if a.AtLeastOnce {
+		c.Guarantee = millrace.AtLeastOnce
+	}
 	if a.Memory {
 		c.Store = memory.Opener{}
 	} else {
@@ -107,49 +110,4 @@ func (t *teller) tell(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintln(t.w, line)
-}
-
-// crasher makes a function of the user's crash, when the parent says so.
-type crasher struct {
-	tell func(string)
-
-	mu    sync.Mutex
-	how   string // "" when not armed
-	steps int    // to go
-}
-
-// Ways to crash, and the line by which a process says that it does.
-const (
-	crashPanic  = "panic"
-	crashGoexit = "goexit"
-	crashing    = "crashing"
-)
-
-// obey reads commands, "<how> <steps>", until the input ends.
-func (c *crasher) obey(in io.Reader) {
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		var how string
-		var steps int
-		if _, err := fmt.Sscan(lines.Text(), &how, &steps); err == nil {
-			c.mu.Lock()
-			c.how, c.steps = how, steps
-			c.mu.Unlock()
-		}
-	}
-}
-
-// step is called in every function of the user's.
-func (c *crasher) step() {
-	c.mu.Lock()
-	due := c.how != "" && c.steps <= 0
-	c.steps--
-	how := c.how
-	if due {
-		c.how = ""
-	}
-	c.mu.Unlock()
-	if due {
-		c.tell(crashing)
-		crash(how)
-	}
 }

@@ -22,7 +22,7 @@ import (
 // slot is the place of one process of the application: what an orchestrator keeps running. When the process ends, it is
 // started again, as long as it is wanted.
 type slot struct {
-	number int
+	name   string
 	folder string // <folder>/state, <folder>/log-<life>.txt, <folder>/disk
 	proxy  *wire.Proxy
 	assign assignment
@@ -30,10 +30,12 @@ type slot struct {
 
 	mu      sync.Mutex
 	wanted  bool
+	begins  bool          // a process is being started
 	running *life         // nil while there is none
 	lives   int           // so far
 	pause   time.Duration // before the next start
-	meddle  func() error  // done to the folder before the next start
+	meddle  func()        // called before the next start
+	excuses []string      // causes for which any life may end at the moment
 	changed chan struct{} // closed and replaced when any of these changes
 }
 
@@ -42,12 +44,13 @@ type life struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	log   string        // path
-	said  chan string   // what it told, closed at its end
 	heard chan struct{} // closed when it has told all
 	over  chan struct{} // closed when it has been waited for
 
 	mu   sync.Mutex
-	doom []string // ends that have a cause: see ends
+	doom []string      // causes for which it may end
+	said []string      // lines that it told and nobody has heard
+	more chan struct{} // closed and replaced when it tells something
 }
 
 // Causes of an end, and how one is recognised.
@@ -59,10 +62,13 @@ const (
 	causeDisk    = "disk"
 )
 
-func newSlot(number int, folder string, proxy *wire.Proxy, assign assignment, s *story) *slot {
+func newSlot(name, folder string, proxy *wire.Proxy, assign assignment, s *story) *slot {
 	assign.Broker, assign.StateDir, assign.DiskFile = proxy.Addr(), filepath.Join(folder, "state"), filepath.Join(folder, "disk")
-	return &slot{number: number, folder: folder, proxy: proxy, assign: assign, story: s, changed: make(chan struct{})}
+	return &slot{name: name, folder: folder, proxy: proxy, assign: assign, story: s, changed: make(chan struct{})}
 }
+
+// String names the slot.
+func (s *slot) String() string { return s.name }
 
 // change changes the slot and wakes who waits for that.
 func (s *slot) change(fn func()) {
@@ -73,8 +79,29 @@ func (s *slot) change(fn func()) {
 	s.changed = make(chan struct{})
 }
 
+// excuse lets the slot's processes end for a cause until done is called. The one that runs then may still do so.
+func (s *slot) excuse(cause string) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.excuses = append(s.excuses, cause)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.excuses = slices.Delete(s.excuses, slices.Index(s.excuses, cause), slices.Index(s.excuses, cause)+1)
+		if s.running != nil {
+			s.running.dooms(cause)
+		}
+	}
+}
+
 // want says whether the slot is to have a process.
 func (s *slot) want(wanted bool) { s.change(func() { s.wanted = wanted }) }
+
+func (s *slot) isWanted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted
+}
 
 // current returns the process that runs, nil if there is none.
 func (s *slot) current() *life {
@@ -118,13 +145,28 @@ func (s *slot) supervise(ctx context.Context) {
 		if !wait(ctx, pause) {
 			return
 		}
+		s.change(func() { s.begins = s.wanted })
+		if !s.begins {
+			continue
+		}
 		l, err := s.start()
 		if err != nil {
-			s.story.fail("process %d cannot be started: %v", s.number, err)
+			s.story.fail("%s: cannot be started: %v", s, err)
 			return
 		}
 		s.ended(l, l.wait())
 	}
+}
+
+// retire wants no process any more, and ends the one there is. It returns an error when that does not end in order.
+func (s *slot) retire(ctx context.Context) error {
+	s.want(false)
+	var l *life
+	s.await(ctx, func() bool { l = s.running; return !s.begins })
+	if l == nil {
+		return nil
+	}
+	return l.stop(stopWithin)
 }
 
 // start begins a life.
@@ -132,35 +174,41 @@ func (s *slot) start() (*life, error) {
 	s.mu.Lock()
 	meddle, number := s.meddle, s.lives
 	s.meddle = nil
+	s.lives++
 	s.mu.Unlock()
 	if meddle != nil {
-		if err := meddle(); err != nil {
-			return nil, err
-		}
+		meddle()
 	}
 	l, err := spawn(s.assign, filepath.Join(s.folder, fmt.Sprintf("log-%d.txt", number)))
+	s.change(func() { s.running, s.begins = l, false })
 	if err != nil {
 		return nil, err
 	}
-	s.change(func() { s.running, s.lives = l, s.lives+1 })
-	s.story.tell("process %d: life %d begins", s.number, number)
+	s.story.tell("%s: life %d begins", s, number)
 	return l, nil
 }
 
-// ended notes how a life ended.
-func (s *slot) ended(l *life, end end) {
-	s.change(func() { s.running = nil })
-	cause, ok := end.cause(l.causes())
-	switch {
-	case !ok:
-		s.story.fail("process %d ended by itself: %s (%s)", s.number, end, l.log)
-	default:
-		s.story.ended(s.number, cause, end)
+// ended notes how a life ended. After an error the next one begins a little later, as orchestrators have it.
+func (s *slot) ended(l *life, e end) {
+	var doom []string
+	s.change(func() {
+		s.running, doom = nil, append(l.causes(), s.excuses...)
+		if !e.status.Signaled() && e.status.ExitStatus() != 0 {
+			s.pause = max(s.pause, restartPause)
+		}
+	})
+	cause, ok := e.cause(doom)
+	if !ok {
+		s.story.fail("%s: ended by itself: %s (%s)", s, e, l.log)
+		return
 	}
-	if cause == causeStopped && ok {
+	s.story.ended(s.name, cause, e)
+	if cause == causeStopped {
 		_ = os.Remove(l.log)
 	}
 }
+
+const restartPause = 200 * time.Millisecond
 
 // spawn starts a process.
 func spawn(a assignment, log string) (*life, error) {
@@ -180,7 +228,7 @@ func spawn(a assignment, log string) (*life, error) {
 		return nil, err
 	}
 	defer file.Close()
-	l := &life{cmd: exec.Command(self), log: log, said: make(chan string, 1000), heard: make(chan struct{}), over: make(chan struct{})}
+	l := &life{cmd: exec.Command(self), log: log, more: make(chan struct{}), heard: make(chan struct{}), over: make(chan struct{})}
 	l.cmd.Env = append(os.Environ(), processVariable+"="+string(text))
 	l.cmd.Stderr = file
 	out, err := l.cmd.StdoutPipe()
@@ -199,12 +247,12 @@ func spawn(a assignment, log string) (*life, error) {
 
 func (l *life) listen(out io.Reader) {
 	defer close(l.heard)
-	defer close(l.said)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		select {
-		case l.said <- lines.Text():
-		default: // nobody listens
-		}
+		l.mu.Lock()
+		l.said = append(l.said, lines.Text())
+		close(l.more)
+		l.more = make(chan struct{})
+		l.mu.Unlock()
 	}
 }
 
@@ -220,20 +268,32 @@ func (l *life) wait() end {
 func (l *life) hears(ctx context.Context, prefix string, within time.Duration) bool {
 	late := time.After(within)
 	for {
+		heard, more := l.take(prefix)
+		if heard {
+			return true
+		}
 		select {
-		case line, open := <-l.said:
-			if !open {
-				return false
-			}
-			if strings.HasPrefix(line, prefix) {
-				return true
-			}
+		case <-more:
+		case <-l.heard:
+			heard, _ = l.take(prefix)
+			return heard
 		case <-late:
 			return false
 		case <-ctx.Done():
 			return false
 		}
 	}
+}
+
+// take forgets a line that begins so, and reports whether there was one. more is closed when there are new ones.
+func (l *life) take(prefix string) (heard bool, more chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.said, func(line string) bool { return strings.HasPrefix(line, prefix) })
+	if i >= 0 {
+		l.said = slices.Delete(l.said, i, i+1)
+	}
+	return i >= 0, l.more
 }
 
 // dooms notes that the process may end for this cause from now on.

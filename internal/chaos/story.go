@@ -21,6 +21,8 @@ type story struct {
 	met      map[string]int // faults that took effect, by kind
 	missed   map[string]int // faults that met nothing
 	ends     map[string]int // of processes, by cause
+	rounds   int            // that were compared
+	slowest  time.Duration  // from the end of a round's faults until all input was worked off
 }
 
 func newStory(out io.Writer) *story {
@@ -69,12 +71,20 @@ func (s *story) count(kind string, met bool) {
 	}
 }
 
+// compared notes a round that is right.
+func (s *story) compared(caughtUp time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rounds++
+	s.slowest = max(s.slowest, caughtUp)
+}
+
 // ended notes the end of a process that has a cause.
-func (s *story) ended(process int, cause string, e end) {
+func (s *story) ended(process, cause string, e end) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ends[cause]++
-	s.add(fmt.Sprintf("process %d ended, %s: %s", process, cause, e))
+	s.add(fmt.Sprintf("%s: ended, %s: %s", process, cause, e))
 }
 
 // faults returns how many faults took effect.
@@ -101,6 +111,7 @@ func (s *story) summary() string {
 	for _, cause := range slices.Sorted(maps.Keys(s.ends)) {
 		fmt.Fprintf(&b, "  %4d  processes ended: %s\n", s.ends[cause], cause)
 	}
+	fmt.Fprintf(&b, "  %4d  rounds were right; the slowest had caught up %v after its last fault\n", s.rounds, s.slowest.Round(time.Millisecond))
 	for _, f := range s.failures {
 		fmt.Fprintf(&b, "FAILURE: %s\n", f)
 	}

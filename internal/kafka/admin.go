@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -15,9 +14,6 @@ type NewTopic struct {
 	Partitions int32
 	Config     map[string]string
 }
-
-// createWait bounds the wait until a new topic is known everywhere.
-const createWait = 15 * time.Second
 
 // PartitionCounts returns how many partitions each of the topics has. A topic that does not exist is absent.
 func (c *Cluster) PartitionCounts(ctx context.Context, topics []string) (map[string]int32, error) {
@@ -110,7 +106,7 @@ func (c *Cluster) created(ctx context.Context, topics []NewTopic) error {
 	for i, t := range topics {
 		names[i] = t.Name
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, createWait, fmt.Errorf("kafka: topics %v are not ready", names))
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("kafka: topics %v are not ready", names))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		resp, err := c.describe(ctx, names)

@@ -11,7 +11,8 @@ import (
 	"github.com/millrace-streams/millrace/eos"
 )
 
-// startWait bounds the wait for a broker that answers, for each call that an application makes while it starts.
+// startWait bounds the wait for a broker that answers, and for topics to be ready, for each call that an application makes
+// while it starts.
 const startWait = 30 * time.Second
 
 // answered makes a call again until a broker has answered it, as when brokers are restarted while an application starts.

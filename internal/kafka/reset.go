@@ -36,7 +36,7 @@ func (c *Cluster) Reset(ctx context.Context, topics []string) error {
 
 // gone waits until no broker that answers knows the topics any more.
 func (c *Cluster) gone(ctx context.Context, topics []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, createWait, fmt.Errorf("kafka: topics %v are still there", topics))
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, fmt.Errorf("kafka: topics %v are still there", topics))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		counts, err := c.PartitionCounts(ctx, topics)

@@ -47,7 +47,7 @@ func (p *Proxy) Arm(r *Rule) {
 	p.rules = append(p.rules, r)
 }
 
-// HoldUp makes the proxy pass nothing on, without ending a connection, until Heal: a network that is split.
+// HoldUp makes the proxy pass nothing on, without ending a connection, until PassOn: a network that is split.
 func (p *Proxy) HoldUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,13 +56,21 @@ func (p *Proxy) HoldUp() {
 	}
 }
 
-// Cut ends all connections.
-func (p *Proxy) Cut() {
+// PassOn ends a HoldUp.
+func (p *Proxy) PassOn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passOn()
+}
+
+// Cut ends all connections, and returns how many there were.
+func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l := range p.links {
 		l.end()
 	}
+	return len(p.links)
 }
 
 // Heal forgets all rules, and passes everything on. A connection of which an answer was swallowed ends, as it does when a

@@ -162,6 +162,23 @@ func TestLateAndSwallowedAnswers(t *testing.T) {
 	}
 }
 
+// What is done to a request is done before the broker gets it.
+func TestDoComesFirst(t *testing.T) {
+	t.Parallel()
+	p, got := newProxy(t)
+	early := false
+	p.Arm(&wire.Rule{Key: wire.EndTxn, Action: wire.PassRequest, Do: func() {
+		time.Sleep(10 * time.Millisecond)
+		early = len(got) > 0
+	}})
+	c := dial(t, p)
+	c.ask(wire.EndTxn)
+	c.wantAnswer(1)
+	if early {
+		t.Error("the broker got the request before")
+	}
+}
+
 func TestHoldUp(t *testing.T) {
 	t.Parallel()
 	p, got := newProxy(t)

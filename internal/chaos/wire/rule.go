@@ -34,9 +34,10 @@ var Names = map[int16]string{
 // Action is what becomes of a message.
 type Action uint8
 
-// The actions. All but LoseRequest concern the answer: the broker has done what it was asked.
+// The actions. All but the first two concern the answer: the broker has done what it was asked.
 const (
 	LoseRequest   Action = iota // the connection ends before the broker gets the request
+	PassRequest                 // nothing, but what Do does
 	LoseAnswer                  // the connection ends instead of the answer
 	CutAnswer                   // the connection ends in the middle of the answer
 	SwallowAnswer               // the answer never comes, and the connection stays
@@ -45,11 +46,11 @@ const (
 
 // String says what happens.
 func (a Action) String() string {
-	return [...]string{LoseRequest: "request lost", LoseAnswer: "answer lost", CutAnswer: "answer cut", SwallowAnswer: "answer swallowed",
+	return [...]string{LoseRequest: "request lost", PassRequest: "request passed on", LoseAnswer: "answer lost", CutAnswer: "answer cut", SwallowAnswer: "answer swallowed",
 		DelayAnswer: "answer late"}[a]
 }
 
-func (a Action) concernsAnswers() bool { return a != LoseRequest }
+func (a Action) concernsAnswers() bool { return a > PassRequest }
 
 // Rule says what becomes of the next messages of one kind.
 type Rule struct {
@@ -57,6 +58,8 @@ type Rule struct {
 	Action Action
 	Times  int           // how many messages; 0 is 1
 	Delay  time.Duration // of DelayAnswer
+	// Do, if set, is called each time before anything happens to the message.
+	Do func()
 	// Applied, if set, is closed when the rule is applied for the first time.
 	Applied chan struct{}
 
@@ -65,7 +68,13 @@ type Rule struct {
 
 // apply treats a message, and reports whether the connection goes on.
 func (r *Rule) apply(l *link, to io.Writer, message []byte) bool {
+	if r.Do != nil {
+		r.Do()
+	}
 	switch r.Action {
+	case PassRequest:
+		_, err := to.Write(message)
+		return err == nil
 	case CutAnswer:
 		_, _ = to.Write(message[:len(message)/2])
 		return false

@@ -1,0 +1,45 @@
+//go:build chaos
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func init() {
+	if text := os.Getenv(processVariable); text != "" { // before the tests' own broker
+		os.Exit(serve(text))
+	}
+}
+
+// The run of CI: both backends at once, at least 200 faults, on a broker of its own.
+func TestChaos(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("MILLRACE_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("MILLRACE_SEED: %v", err)
+		}
+	}
+	const faults, limit = 200, 20 * time.Minute // it takes 4 minutes on two idle cores
+	o, err := parse([]string{"-seed", fmt.Sprint(seed), "-faults", fmt.Sprint(faults), "-for", limit.String(), "-round", "60", "-mean", "500ms", "-quiet"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.script = filepath.Join("..", "..", "scripts", "kafka", "broker.sh")
+	ctx, cancel := context.WithTimeout(t.Context(), limit+5*time.Minute) // before the test's own end, which would leave the broker
+	defer cancel()
+	s, err := perform(ctx, o, os.Stderr)
+	if err != nil {
+		t.Fatalf("MILLRACE_SEED=%d: %v", seed, err)
+	}
+	if n := s.faults(); n < faults {
+		t.Errorf("%d faults took effect in %v, want %d", n, limit, faults)
+	}
+}
