@@ -22,9 +22,13 @@ type App struct {
 	stores   *runtime.Stores // that are open
 	restores *runtime.Restores
 
+	offsets *statedir.Offsets // of the stores on disk
+
 	mu      sync.Mutex
 	cluster *kafka.Cluster   // while it runs
 	placed  *topology.Layout // likewise
+	crew    *crew            // likewise
+	size    int              // how many workers it is to have
 }
 
 // ErrAlreadyRun is returned by a second Run.
@@ -41,7 +45,7 @@ func New(topo *topology.Topology, cfg Config) (*App, error) {
 		return nil, err
 	}
 	return &App{
-		topo: topo, cfg: cfg,
+		topo: topo, cfg: cfg, size: cfg.Workers,
 		stores: runtime.NewStores(topo.Specs(), topo.Globals()), restores: runtime.NewRestores(cfg.RestoreBytes),
 	}, nil
 }
@@ -61,6 +65,7 @@ func (a *App) run(ctx context.Context) (err error) {
 		return fmt.Errorf("millrace: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	a.offsets = dir.Offsets()
 	for {
 		err = a.serve(ctx, dir.ProcessID)
 		var changed *kafka.TopicChangedError
@@ -133,6 +138,8 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
 	c := a.newCrew(a.workerConfig(layout, globals), ports, globals)
+	a.staffed(c)
+	defer a.staffed(nil)
 	err = c.work(serving, stop)
 	if cause := context.Cause(serving); err == nil && ctx.Err() == nil && cause != nil { // no worker's fault
 		err = cause

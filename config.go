@@ -66,8 +66,21 @@ type Config struct {
 	// when their input is drained or when much is staged.
 	CommitInterval time.Duration
 	// Workers is how many workers, each with a producer of its own, share the tasks of this process; default
-	// runtime.GOMAXPROCS. There are never more than tasks.
+	// runtime.GOMAXPROCS. There are never more than tasks. App.SetWorkers changes it.
 	Workers int
+	// Standbys is how many other processes follow the changelogs of each stateful task, so that one of them can take it over
+	// at once: Kafka Streams' num.standby.replicas. They cost their memory, disk and network. When there are too few
+	// processes, there are fewer. All processes should say the same.
+	Standbys int
+	// Rack says where this process runs, such as an availability zone. Standbys are then on processes in other racks, if
+	// there are any.
+	Rack string
+	// MaxWarmups is how many replicas are read at a time in the whole application so that tasks can move to processes that
+	// have less to do: Kafka Streams' max.warmup.replicas; default 2. A task goes on where it is until then.
+	MaxWarmups int
+	// AcceptableLag is how many changelog offsets a process may lack to take a task over at once: Kafka Streams'
+	// acceptable.recovery.lag; default 10,000. Markers of transactions count.
+	AcceptableLag int64
 	// Errors says what happens to bad records; by default the application stops at one, except that null keys are skipped.
 	Errors processor.ErrorPolicy
 	// OffsetReset is Earliest unless set.
@@ -81,7 +94,8 @@ type Config struct {
 	// is known to be on the broker; below 0 for nothing.
 	MaxTaskIdle time.Duration
 
-	// SessionTimeout is how long a process may be silent until others take its tasks; default 10 s.
+	// SessionTimeout is how long a process may be silent until others take its tasks; default 10 s. The broker has a say in
+	// it: group.min.session.timeout.ms is 6 s by default.
 	SessionTimeout time.Duration
 	// MaxPollInterval is how long a worker may be busy with one record, or with whatever else a user's function does, until
 	// the process gives up: Run commits what other workers have done, leaves the group, so that other processes take over, and
@@ -148,6 +162,8 @@ func (c Config) withDefaults() Config {
 	set(&c.StateDir, filepath.Join(os.TempDir(), "millrace"))
 	set(&c.CommitInterval, 100*time.Millisecond)
 	set(&c.Workers, runtime.GOMAXPROCS(0))
+	set(&c.MaxWarmups, 2)
+	set(&c.AcceptableLag, 10_000)
 	set(&c.SessionTimeout, 10*time.Second)
 	set(&c.MaxPollInterval, 5*time.Minute)
 	set(&c.TransactionTimeout, 10*time.Second)
@@ -192,6 +208,9 @@ func (c Config) validate() error {
 	check(c.LostInput <= LatestLostInput, "LostInput %d is unknown", c.LostInput)
 	check(c.LostState <= EmptyLostState, "LostState %d is unknown", c.LostState)
 	check(c.Workers > 0, "Workers is %d", c.Workers)
+	check(c.Standbys >= 0, "Standbys is %d", c.Standbys)
+	check(c.MaxWarmups > 0, "MaxWarmups is %d: want at least 1, or tasks could not move", c.MaxWarmups)
+	check(c.AcceptableLag > 0, "AcceptableLag is %d", c.AcceptableLag)
 	for name, d := range map[string]time.Duration{"CommitInterval": c.CommitInterval, "SessionTimeout": c.SessionTimeout, "MaxPollInterval": c.MaxPollInterval,
 		"TransactionTimeout": c.TransactionTimeout, "ShutdownTimeout": c.ShutdownTimeout, "FlushInterval": c.FlushInterval} {
 		check(d >= time.Millisecond, "%s is %v: want at least a millisecond", name, d)

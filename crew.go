@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	goruntime "runtime"
+	"sync"
 	"time"
 
 	"github.com/millrace-streams/millrace/internal/runtime"
@@ -17,11 +17,17 @@ import (
 // order. One that does not come by is left behind: a goroutine cannot be killed.
 type crew struct {
 	app       *App
+	cfg       runtime.Config
 	globals   *reader // nil if there are no global tables
 	members   []*member
 	ended     chan *member
+	over      chan struct{}   // closed when nobody is waited for any more
 	hard      context.Context // ends when the orderly shutdown has taken too long
 	abandoned time.Time       // when that was, zero before
+
+	wake  chan struct{} // somebody was hired
+	mu    sync.Mutex
+	hired []runtime.Port
 }
 
 // reader is what follows the global tables.
@@ -50,14 +56,21 @@ type member struct {
 }
 
 func (a *App) newCrew(cfg runtime.Config, ports []runtime.Port, globals *runtime.Globals) *crew {
-	c := &crew{app: a, ended: make(chan *member, len(ports))}
+	c := &crew{app: a, cfg: cfg, ended: make(chan *member), over: make(chan struct{}), wake: make(chan struct{}, 1)}
 	if len(globals.Topics()) > 0 {
 		c.globals = &reader{globals: globals}
 	}
-	for i, port := range ports {
-		c.members = append(c.members, &member{number: i, worker: runtime.NewWorker(cfg, port), port: port, id: make(chan string, 1)})
+	for _, port := range ports {
+		c.join(port)
 	}
 	return c
+}
+
+// join makes a member.
+func (c *crew) join(port runtime.Port) *member {
+	m := &member{number: len(c.members), worker: runtime.NewWorker(c.cfg, port), port: port, id: make(chan string, 1)}
+	c.members = append(c.members, m)
+	return m
 }
 
 // HungError is a worker, or the reader of the global tables, that does not return from a user's function. Its goroutine is left behind, and with it the files of
@@ -98,7 +111,11 @@ var errShutdown = errors.New("millrace: the orderly shutdown took too long; what
 // returns when all have ended or were left behind.
 func (c *crew) work(serving context.Context, stop context.CancelCauseFunc) error {
 	hard, abandon := context.WithCancelCause(context.WithoutCancel(serving))
-	defer abandon(nil)
+	defer func() {
+		abandon(nil)
+		close(c.over)
+		c.dismiss()
+	}()
 	c.hard = hard
 	for _, m := range c.members {
 		go c.run(m, stop)
@@ -115,6 +132,8 @@ func (c *crew) work(serving context.Context, stop context.CancelCauseFunc) error
 				left--
 				errs = append(errs, m.err)
 			}
+		case <-c.wake:
+			left += c.welcome(stop)
 		case <-stopping:
 			stopping, late = nil, time.After(c.app.cfg.ShutdownTimeout)
 		case <-late:
@@ -140,13 +159,14 @@ func (c *crew) run(m *member, stop context.CancelCauseFunc) {
 	m.err = errExited // what is left if a user's function ends the goroutine
 	defer func() {
 		m.worker.Crash() // nothing is left to drop after an orderly end
-		if port, ok := m.port.(io.Closer); ok {
-			_ = port.Close() // a port's Close cannot fail
-		}
+		closePort(m.port)
 		if m.err != nil {
 			stop(m.err)
 		}
-		c.ended <- m
+		select {
+		case c.ended <- m:
+		case <-c.over: // it was left behind
+		}
 	}()
 	m.err = m.worker.Run(c.hard)
 }

@@ -14,11 +14,16 @@ const drainShare = 10
 
 func (a *App) kafkaConfig(processID string) kafka.Config {
 	c := a.cfg
-	return kafka.Config{
+	cfg := kafka.Config{
 		App: c.ApplicationID, Brokers: c.Brokers, Configure: c.Configure, Guarantee: c.Guarantee, ProcessID: processID,
-		Workers: c.Workers, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout, PurgeInterval: c.PurgeInterval,
+		Workers: a.workers(), SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout, PurgeInterval: c.PurgeInterval,
 		OffsetReset: kafka.OffsetReset(c.OffsetReset), LostInput: c.LostInput, LostState: c.LostState, Lost: c.OnLoss, Compression: c.Compression, Logger: c.Logger,
+		Standbys: c.Standbys, Rack: c.Rack, MaxWarmups: c.MaxWarmups, AcceptableLag: c.AcceptableLag,
 	}
+	if a.offsets != nil && c.Store.Durable() {
+		cfg.Stored = a.offsets.Of
+	}
+	return cfg
 }
 
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {
@@ -29,7 +34,7 @@ func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) ru
 		Opener: c.Store, StateDir: c.StateDir, Globals: globals.Rows(), Stores: a.stores,
 		CommitInterval: c.CommitInterval, DrainInterval: c.CommitInterval / drainShare, StagedBytes: c.StagedBytes,
 		FlushBytes: c.FlushBytes, FlushInterval: c.FlushInterval, Restores: a.restores,
-		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate,
+		Now: time.Now, Logger: c.Logger, Dropped: c.OnDropped, Late: c.OnLate, Kept: a.offsets.Keep,
 	}
 	if c.OnRestoring != nil {
 		cfg.Restoring = func(r runtime.Restore) { c.OnRestoring(Restoring(r)) }

@@ -43,6 +43,9 @@ type spec struct {
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
 	StagedBytes        int
+	Standbys           int
+	AcceptableLag      int64
+	Quiet              bool // the child tells nothing
 	PurgeInterval      time.Duration
 	ShutdownTimeout    time.Duration
 	Hang               bool // what "hanging" does at the value "hang"
@@ -70,6 +73,7 @@ func (s spec) config() millrace.Config {
 	c := millrace.Config{
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
+		Standbys: s.Standbys, AcceptableLag: s.AcceptableLag,
 		StagedBytes: s.StagedBytes, PurgeInterval: s.PurgeInterval, ShutdownTimeout: s.ShutdownTimeout, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
@@ -112,6 +116,9 @@ func runChild(text string) int {
 func (s spec) run(ctx context.Context) error {
 	var mu sync.Mutex
 	tell := func(line string) {
+		if s.Quiet {
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Println(line)

@@ -220,6 +220,15 @@ func (l *testLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// logged waits until n lines were logged that have all of the parts in them.
+func (i *instance) logged(n int, parts ...string) {
+	i.t.Helper()
+	i.eventually(func() (bool, string) {
+		seen := i.log.count(parts...)
+		return seen >= n, fmt.Sprintf("%d of %d lines with %q were logged", seen, n, parts)
+	})
+}
+
 func (l *testLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,11 +1,10 @@
 // Package assign decides who works on which task: processes of a group among themselves (Plan), and the workers inside a
-// process (Workers). Both are pure functions of their arguments, so that every process would come to the same result.
+// process (Workers, Level). All are pure functions of their arguments, so that every process would come to the same result.
 package assign
 
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/millrace-streams/millrace/processor"
 )
@@ -14,42 +13,77 @@ import (
 type Task struct {
 	ID     processor.TaskID
 	Weight int
+	// Stateful tasks have changelogs, which whoever takes them over has to read first.
+	Stateful bool
+	// Size is how many offsets the changelogs hold: what a member lacks that has no state.
+	Size int64
 }
 
 // Member is a member of the group.
 type Member struct {
 	ID       string
 	Capacity int                // share of work it can do relative to others, such as its workers; less than 1 means 1
+	Rack     string             // where it runs, if it is known
 	Owned    []processor.TaskID // what it works on now
 	// Generation is the group generation as of which it owns them. Who is behind others has lost what they own.
 	Generation int32
-	Prior      []processor.TaskID // what it has state for on its disk, though it does not work on it
+	// Promised is what the plan of that generation has promised it (see Share).
+	Promised []processor.TaskID
+	// State is what it has of stateful tasks. For a task that it owns, an entry means that it is still restoring.
+	State map[processor.TaskID]State
 }
 
-// Plan assigns each task to one member, by member id. The loads (weight over capacity) differ by no more than one task
-// would change, and a task stays with its owner unless that is needed for the balance; a task without an owner goes to a
-// member that has state for it if the balance allows.
+// State is what a member has of a stateful task.
+type State struct {
+	Lag   int64 // changelog offsets that it lacks
+	Open  bool  // it follows the changelog; otherwise the state lies on its disk
+	Ready bool  // it follows and has caught up: it can take the task over at once
+}
+
+// Settings are the group's.
+type Settings struct {
+	Standbys   int // replicas of each stateful task beside the one that works
+	MaxWarmups int // replicas in the whole group that are read beyond that, to be moved to; less than 1 means 1
+	// AcceptableLag is how many offsets a member may lack to be ready. A task that has no more of them altogether can go
+	// anywhere.
+	AcceptableLag int64
+}
+
+// Share is what a member is to do. Active, Standby and Warmup have no task in common. All are in the order of Compare.
+type Share struct {
+	Active  []processor.TaskID
+	Standby []processor.TaskID // to be followed for the case that its owner dies
+	Warmup  []processor.TaskID // to be followed because it is to move here, as soon as that has caught up
+	// Promised is what the member gets when the present owner has given it up; stateful tasks are among the Warmups.
+	Promised []processor.TaskID
+}
+
+// Plan shares out the tasks, by member id.
 //
-// A task that has to move is assigned to nobody as long as its owner has not given it up (withheld); the owner is left
-// without it, and the group rebalances again when it has.
-func Plan(tasks []Task, members []Member) map[string][]processor.TaskID {
-	plan := map[string][]processor.TaskID{}
+// The aim is a balance: the loads (weight over capacity) differ by no more than one task would change, and a task stays
+// with its owner unless that is needed for the balance. On the way to it nobody waits: a stateful task moves only to a
+// member that is ready, and until then stays with its owner while the other one warms up. A task without an owner goes to
+// the least loaded of those that are ready, else to who lacks least.
+//
+// A task that moves is assigned to nobody as long as its owner has not given it up (withheld); the owner is left without
+// it, another one is promised it, and the group rebalances again when it has.
+//
+// Standbys are on other members than the task, in other racks first, with those that lack least, and balanced. One that
+// is to move stays where it is, too, until the other one is ready.
+func Plan(tasks []Task, members []Member, s Settings) map[string]Share {
 	if len(members) == 0 {
-		return plan
+		return map[string]Share{}
 	}
-	b := newBalance(tasks, members)
-	b.keep()
-	b.place()
-	b.level()
-	for _, l := range b.loads {
-		for _, t := range l.tasks {
-			if b.owner[t.ID] == l.member.ID || !b.claimed[t.ID] {
-				plan[l.member.ID] = append(plan[l.member.ID], t.ID)
-			}
-		}
-		slices.SortFunc(plan[l.member.ID], Compare)
-	}
-	return plan
+	p := newPlan(newBalance(tasks, members, s))
+	p.keep()
+	p.place()
+	p.level()
+	p.assign()
+	p.prepare()
+	p.warmUp()
+	p.standBy()
+	p.warmUp()
+	return p.shares()
 }
 
 // Compare orders tasks by sub-topology, then partition.
@@ -57,150 +91,116 @@ func Compare(a, b processor.TaskID) int {
 	return cmp.Or(cmp.Compare(a.Subtopology, b.Subtopology), cmp.Compare(a.Partition, b.Partition))
 }
 
-// load is what a member would have to do.
-type load struct {
-	member Member
-	weight int
-	tasks  []Task
+// plan is who does what, beside the balance that is aimed at.
+type plan struct {
+	*balance
+	active map[processor.TaskID]*load   // who works on it; nobody while it is withheld
+	heir   map[processor.TaskID]*load   // who is to get it when it has been given up
+	warm   map[processor.TaskID][]*load // who warms up
+	stand  map[processor.TaskID][]*load // who stands by
+	wishes []wish
 }
 
-// below reports whether the member would be less loaded with w more than other is now.
-func (l *load) below(other *load, w int) bool {
-	return (l.weight+w)*other.member.Capacity < other.weight*l.member.Capacity
+// wish is a replica that should be somewhere else than it is, and cannot go there yet.
+type wish struct {
+	task Task
+	to   *load
 }
 
-func (l *load) add(t Task) {
-	l.weight += t.Weight
-	l.tasks = append(l.tasks, t)
-}
-
-func (l *load) remove(i int) Task {
-	t := l.tasks[i]
-	l.weight -= t.Weight
-	l.tasks = slices.Delete(l.tasks, i, i+1)
-	return t
-}
-
-type balance struct {
-	tasks   []Task // heaviest first
-	loads   []*load
-	claimed map[processor.TaskID]bool   // somebody says to own it
-	owner   map[processor.TaskID]string // whose claim counts
-	placed  map[processor.TaskID]bool
-}
-
-func newBalance(tasks []Task, members []Member) *balance {
-	b := &balance{claimed: map[processor.TaskID]bool{}, owner: map[processor.TaskID]string{}, placed: map[processor.TaskID]bool{}}
-	for _, t := range tasks {
-		t.Weight = max(t.Weight, 1)
-		b.tasks = append(b.tasks, t)
+func newPlan(b *balance) *plan {
+	return &plan{
+		balance: b, active: map[processor.TaskID]*load{}, heir: map[processor.TaskID]*load{},
+		warm: map[processor.TaskID][]*load{}, stand: map[processor.TaskID][]*load{},
 	}
-	slices.SortFunc(b.tasks, func(x, y Task) int { return cmp.Or(cmp.Compare(y.Weight, x.Weight), Compare(x.ID, y.ID)) })
-	for _, m := range members {
-		m.Capacity = max(m.Capacity, 1)
-		b.loads = append(b.loads, &load{member: m})
-	}
-	slices.SortFunc(b.loads, func(x, y *load) int { return strings.Compare(x.member.ID, y.member.ID) })
-	newest := map[processor.TaskID]int32{}
-	for _, l := range b.loads {
-		for _, id := range l.member.Owned {
-			g, again := newest[id]
-			b.claimed[id] = true
-			switch {
-			case !again || l.member.Generation > g:
-				newest[id], b.owner[id] = l.member.Generation, l.member.ID
-			case l.member.Generation == g: // both cannot be right, so neither is believed
-				delete(b.owner, id)
-			}
-		}
-	}
-	return b
 }
 
-// keep leaves owned tasks where they are.
-func (b *balance) keep() {
-	for _, l := range b.loads {
-		for _, t := range b.tasks {
-			if b.owner[t.ID] == l.member.ID {
-				l.add(t)
-				b.placed[t.ID] = true
+// assign makes what the balance is by now the assignment.
+func (p *plan) assign() {
+	for _, l := range p.loads {
+		for _, t := range l.tasks {
+			if p.owner[t.ID] == l || !p.claimed[t.ID] {
+				p.active[t.ID] = l
+			} else {
+				p.heir[t.ID] = l
 			}
 		}
 	}
 }
 
-// place gives tasks without an owner to those who have state for them while that keeps the balance, and the rest, heavy
-// ones first, to whoever has least to do.
-func (b *balance) place() {
-	total, capacity := 0, 0
-	for _, t := range b.tasks {
-		total += t.Weight
-	}
-	for _, l := range b.loads {
-		capacity += l.member.Capacity
-	}
-	for _, l := range b.loads {
-		for _, t := range b.tasks {
-			// Rounded up: a fair share of 2.5 tasks is 3 for one of two members.
-			fair := (total*l.member.Capacity + capacity - 1) / capacity
-			if !b.placed[t.ID] && slices.Contains(l.member.Prior, t.ID) && l.weight+t.Weight <= fair {
-				l.add(t)
-				b.placed[t.ID] = true
-			}
+// prepare goes on from the assignment towards the balance, with moves that must wait until somebody is ready. It looks no
+// further ahead than there may be warm-ups: the first of these moves makes sense without the others.
+func (p *plan) prepare() {
+	for len(p.wishes) < p.warmups {
+		t, to, ok := p.move(anywhere)
+		if !ok {
+			break
+		}
+		if p.active[t.ID] != nil && t.Stateful && t.Size > p.acceptable {
+			p.wishes = slices.DeleteFunc(p.wishes, func(w wish) bool { return w.task.ID == t.ID }) // moved on
+			p.wishes = append(p.wishes, wish{t, to})
 		}
 	}
-	for _, t := range b.tasks {
-		if b.placed[t.ID] {
-			continue
-		}
-		least := b.loads[0]
-		for _, l := range b.loads[1:] {
-			// Compared as they would be with the task: a large member is fuller for the same load.
-			if (l.weight+t.Weight)*least.member.Capacity < (least.weight+t.Weight)*l.member.Capacity {
-				least = l
-			}
-		}
-		least.add(t)
-		b.placed[t.ID] = true
-	}
+	p.wishes = slices.DeleteFunc(p.wishes, func(w wish) bool { return p.active[w.task.ID] == w.to }) // and back
 }
 
-// level moves tasks from those who have more to do to those who have less, as long as the one who gets a task then still
-// has less than the other had. Every move makes the loads more equal, so it ends.
-func (b *balance) level() {
-	for b.move() {
-	}
-}
+func anywhere(Task, *load) bool { return true }
 
-func (b *balance) move() bool {
-	byLoad := slices.Clone(b.loads)
-	slices.SortStableFunc(byLoad, func(x, y *load) int {
-		return cmp.Compare(y.weight*x.member.Capacity, x.weight*y.member.Capacity)
+// warmUp grants wishes, those that are nearest to their end first.
+func (p *plan) warmUp() {
+	slices.SortStableFunc(p.wishes, func(a, b wish) int {
+		return cmp.Or(falseFirst(!a.to.open(a.task), !b.to.open(b.task)), cmp.Compare(a.to.lag(a.task), b.to.lag(b.task)),
+			Compare(a.task.ID, b.task.ID))
 	})
-	for _, from := range byLoad {
-		for i := len(byLoad) - 1; i >= 0; i-- {
-			to := byLoad[i]
-			if t := b.movable(from, to); to != from && t >= 0 {
-				to.add(from.remove(t))
-				return true
-			}
+	for _, w := range p.wishes {
+		if p.warmups > 0 {
+			p.warmups--
+			p.warm[w.task.ID] = append(p.warm[w.task.ID], w.to)
 		}
 	}
-	return false
+	p.wishes = p.wishes[:0]
 }
 
-// movable returns the task of from whose move to to helps, -1 if there is none: one that nobody owns before one that is
-// owned, a heavy one before a light one.
-func (b *balance) movable(from, to *load) int {
-	best, bestOwned := -1, true
-	for i, t := range from.tasks {
-		if !to.below(from, t.Weight) {
-			continue
+func (p *plan) shares() map[string]Share {
+	all := map[string]*Share{}
+	of := func(l *load) *Share {
+		if all[l.member.ID] == nil {
+			all[l.member.ID] = &Share{}
 		}
-		owned := b.owner[t.ID] != ""
-		if best < 0 || bestOwned && !owned || bestOwned == owned && t.Weight > from.tasks[best].Weight {
-			best, bestOwned = i, owned
+		return all[l.member.ID]
+	}
+	tasks := slices.Clone(p.tasks)
+	slices.SortFunc(tasks, func(x, y Task) int { return Compare(x.ID, y.ID) })
+	for _, t := range tasks {
+		if l := p.active[t.ID]; l != nil {
+			of(l).Active = append(of(l).Active, t.ID)
+		}
+		if l := p.heir[t.ID]; l != nil {
+			of(l).Promised = append(of(l).Promised, t.ID)
+			if t.Stateful {
+				p.warm[t.ID] = append(p.warm[t.ID], l)
+			}
+		}
+		for _, l := range p.stand[t.ID] {
+			of(l).Standby = append(of(l).Standby, t.ID)
+		}
+		for _, l := range p.warm[t.ID] {
+			of(l).Warmup = append(of(l).Warmup, t.ID)
 		}
 	}
-	return best
+	shares := map[string]Share{}
+	for id, s := range all {
+		shares[id] = *s
+	}
+	return shares
+}
+
+// falseFirst orders what is not so before what is.
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

@@ -74,6 +74,7 @@ func (w *copier) lose(id processor.TaskID) {
 		t.lost = true
 		w.port.StopFetch(t.tp)
 		delete(w.tasks, id)
+		w.port.Closed(id)
 	}
 }
 
@@ -133,6 +134,7 @@ func (w *copier) release() {
 		if t.finishing && !slices.Contains(w.inFlight, t) && t.next == t.committed {
 			delete(w.tasks, id)
 			w.port.Release(id)
+			w.port.Closed(id)
 		}
 	}
 }
@@ -181,7 +183,7 @@ func TestExactlyOnceWhileProcessesComeAndGo(t *testing.T) {
 			delete(running, name)
 		case rng.IntN(2) == 0:
 			if m, ok := p.cluster.group.membership(); ok {
-				_ = p.cluster.group.sendLeave(m)
+				_ = p.cluster.group.sendLeave(m, "a test")
 			}
 		default:
 			fence(t, brokers, app+"-"+name+"-0")

@@ -66,6 +66,8 @@ func (k *committer) run() {
 		case <-ctx.Done():
 			k.refuse()
 			return
+		case <-k.port.done:
+			return
 		case k.job = <-k.work:
 			k.commit(ctx)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/millrace-streams/millrace/eos"
+	"github.com/millrace-streams/millrace/processor"
 )
 
 // OffsetReset says where to start to read an input partition that has no committed offset.
@@ -32,7 +33,7 @@ type Config struct {
 
 	SessionTimeout     time.Duration // a silent process loses its leases after this; default 10 s
 	RebalanceTimeout   time.Duration // a process has this long to give a lease back; default 60 s
-	HeartbeatInterval  time.Duration // default a tenth of SessionTimeout, at most 1 s
+	HeartbeatInterval  time.Duration // default a tenth of SessionTimeout, at most 300 ms
 	TransactionTimeout time.Duration // the broker aborts a transaction that is open for longer; default 10 s
 	UnknownTopicAfter  time.Duration // a partition that stays unknown for so long is an error; default 15 s
 
@@ -46,6 +47,13 @@ type Config struct {
 
 	// PurgeInterval is how often repartition topics are purged; default 30 s, negative never.
 	PurgeInterval time.Duration
+
+	Standbys      int    // replicas of each stateful task on other members
+	Rack          string // where this process runs, if standbys are to be elsewhere
+	MaxWarmups    int    // replicas in the group that are read so that a task can move; default 2
+	AcceptableLag int64  // changelog offsets that a member may lack to take a task over at once; default 10,000
+	// Stored, if set, returns up to where a store on disk holds its changelog, as far as that is known.
+	Stored func(task processor.TaskID, store string) (offset int64, ok bool)
 
 	MaxFetchBytes int // asked for of one partition at once; default 1 MiB
 	BufferBytes   int // fetched but not consumed bytes of one partition above which it is not read; default 4 MiB
@@ -77,9 +85,11 @@ func (c Config) withDefaults() Config {
 	set(&c.Workers, 1)
 	set(&c.SessionTimeout, 10*time.Second)
 	set(&c.RebalanceTimeout, 60*time.Second)
-	set(&c.HeartbeatInterval, min(c.SessionTimeout/10, time.Second))
+	set(&c.HeartbeatInterval, min(c.SessionTimeout/10, 300*time.Millisecond))
 	set(&c.TransactionTimeout, 10*time.Second)
 	set(&c.UnknownTopicAfter, 15*time.Second)
+	set(&c.MaxWarmups, 2)
+	set(&c.AcceptableLag, 10_000)
 	set(&c.LossAfter, time.Second)
 	set(&c.PurgeInterval, 30*time.Second)
 	set(&c.MaxFetchBytes, 1<<20)

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/millrace-streams/millrace/internal/runtime"
@@ -31,12 +32,15 @@ func (g *group) find(leases []*lease) {
 	}
 }
 
-// findOnce asks once, and returns the leases to try again. An error is one that no retry can help.
+// findOnce asks once about leases of the same role, and returns the leases to try again. An error is one that no retry can help.
 //
 // The committed positions come first. They are stable ones: as long as a transaction of the task's former owner is open
 // that holds its positions, the answer is an error. So what that owner has written to the changelogs is decided, and
 // complete, when their ends are asked for.
 func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, err error) {
+	if leases[0].role == runtime.Standby {
+		return g.findChangelogs(leases, since)
+	}
 	var inputs []processor.TopicPartition
 	for _, l := range leases {
 		inputs = append(inputs, l.task.Inputs...)
@@ -155,10 +159,40 @@ func (on ground) lease(t *TaskInfo) runtime.Lease {
 	return l
 }
 
+// findChangelogs asks once where the changelogs of standbys stand, grants those of which all is known, and returns the others.
+func (g *group) findChangelogs(leases []*lease, since time.Duration) (later []*lease, err error) {
+	var all []processor.TopicPartition
+	var names []string
+	for _, l := range leases {
+		all = append(all, l.task.changelogs()...)
+		names = append(names, l.task.topics()...)
+	}
+	logs, failed := g.cluster.ranges(all)
+	for tp, err := range failed {
+		if err := g.cluster.hopeless(tp, err, since); err != nil {
+			return nil, err
+		}
+	}
+	topics, err := g.cluster.topicStates(names)
+	if err != nil {
+		return leases, nil //nolint:nilerr // ask again
+	}
+	for _, l := range leases {
+		if standby := (&TaskInfo{ID: l.task.ID, Changelogs: l.task.Changelogs}); (ground{nil, logs, topics}).knows(standby) {
+			g.grant(l, ground{nil, logs, topics}.lease(standby))
+		} else {
+			later = append(later, l)
+		}
+	}
+	return later, nil
+}
+
 // partitions returns all that the task reads.
 func (t *TaskInfo) partitions() []processor.TopicPartition {
-	var all []processor.TopicPartition
-	all = append(all, t.Inputs...)
+	return append(slices.Clone(t.Inputs), t.changelogs()...)
+}
+
+func (t *TaskInfo) changelogs() (all []processor.TopicPartition) {
 	for _, c := range t.Changelogs {
 		all = append(all, c.TopicPartition)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/processor"
 )
 
@@ -23,7 +24,6 @@ import (
 type group struct {
 	cluster *Cluster
 	tasks   *taskTable
-	ports   []*Port
 	purger  *purger
 
 	client  sarama.Client
@@ -33,15 +33,27 @@ type group struct {
 	outside trouble // no membership
 	doubts  doubts
 
-	mu         sync.Mutex
-	leases     map[processor.TaskID]*lease
-	lastWorker map[processor.TaskID]int
-	known      map[processor.TopicPartition]int64 // committed by this process
-	session    sarama.ConsumerGroupSession        // nil while there is none
-	last       member                             // of the latest session
-	stopping   bool
-	isDrained  bool
-	drained    chan struct{} // closed when stopping and no lease is left
+	summon chan struct{} // the group is to rebalance
+	guests guests
+
+	mu        sync.Mutex
+	ports     []*Port // those whose workers have not ended
+	leases    map[processor.TaskID]*lease
+	toFind    []*lease                           // to be looked up when the mutex is unlocked
+	given     assignment                         // the latest
+	wanted    map[processor.TaskID]runtime.Role  // what it says
+	warmups   map[processor.TaskID]bool          // those of the standbys that are to take the task over
+	promised  []processor.TaskID                 // likewise
+	moves     map[processor.TaskID]*Port         // to other workers of this process
+	last      map[processor.TaskID]*Port         // who had a task
+	known     map[processor.TopicPartition]int64 // committed by this process
+	followed  map[processor.TopicPartition]int64 // how far its stores that are behind have come
+	logs      map[processor.TopicPartition]Range // where changelogs ended when they were last looked at
+	session   sarama.ConsumerGroupSession        // nil while there is none
+	latest    member                             // of the latest session
+	stopping  bool
+	isDrained bool
+	drained   chan struct{} // closed when stopping and no lease is left to give back
 }
 
 // member names this process's membership in one generation.
@@ -56,11 +68,13 @@ const leaveWait = 3 * time.Second
 
 func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 	g := &group{
-		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: ports, purger: newPurger(c, tasks),
-		leases: map[processor.TaskID]*lease{}, lastWorker: map[processor.TaskID]int{}, known: map[processor.TopicPartition]int64{}, drained: make(chan struct{}),
+		cluster: c, tasks: newTaskTable(slices.Clone(tasks)), ports: slices.Clone(ports), purger: newPurger(c, tasks),
+		summon: make(chan struct{}, 1), drained: make(chan struct{}),
+		leases: map[processor.TaskID]*lease{}, moves: map[processor.TaskID]*Port{}, last: map[processor.TaskID]*Port{},
+		known: map[processor.TopicPartition]int64{}, followed: map[processor.TopicPartition]int64{}, logs: map[processor.TopicPartition]Range{},
 	}
 	g.outside = trouble{log: c.cfg.Logger, what: "membership in the group has ended, joining again", over: "a member of the group again"}
-	conf := c.cfg.membership(&strategy{g})
+	conf := c.cfg.membership(&strategy{group: g})
 	g.dialer = useDialer(conf, retryPause)
 	conf.Metadata.Retry.BackoffFunc = func(int, int) time.Duration {
 		if g.leaving.Load() {
@@ -89,6 +103,7 @@ func (g *group) run(ctx context.Context) {
 	defer leave()
 	consumed := make(chan struct{})
 	g.cluster.work.Go(g.logErrors)
+	g.cluster.work.Go(func() { g.watchStandbys(joined) })
 	g.cluster.work.Go(func() {
 		defer close(consumed)
 		g.consume(joined)
@@ -105,13 +120,14 @@ func (g *group) run(ctx context.Context) {
 	}
 	g.leaving.Store(true)
 	leave()
+	left := g.depart(member{}) // at once: what sarama waits for, such as the others to join, is answered then
 	select {
 	case <-consumed:
-	case <-time.After(leaveWait): // it hangs in a request: others may take long to join
+	case <-time.After(leaveWait): // it hangs in a request all the same
 		g.dialer.end()
 		<-consumed
 	}
-	g.depart()
+	g.depart(left)
 	g.dialer.end() // sarama would look for the coordinator, to no purpose
 	_ = g.members.Close()
 	_ = g.client.Close()
@@ -161,29 +177,33 @@ func (g *group) member() member {
 	return m
 }
 
-// depart leaves the group, so that others take over at once. sarama does not do so for static members.
-func (g *group) depart() {
+// depart leaves the group, so that others take over at once. sarama does not do so for static members. It returns as whom it
+// has left, which is not done again.
+func (g *group) depart(left member) member {
 	g.mu.Lock()
-	m := g.last
-	g.mu.Unlock()
-	if m.id == "" {
-		return
+	if g.session != nil {
+		g.latest = g.member()
 	}
-	left := make(chan error, 1)
-	go func() { left <- g.sendLeave(m) }()
+	m := g.latest
+	g.mu.Unlock()
+	if m.id == left.id {
+		return left
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- g.sendLeave(m, "the process is stopping") }()
 	select {
-	case err := <-left:
+	case err := <-answered:
 		if err != nil {
 			g.cluster.cfg.Logger.Warn("leaving the group failed; others take over when the session times out", "error", err)
 		}
 	case <-time.After(leaveWait):
 		g.cluster.dialer.end() // the process is going away: nothing else is under way
-		<-left
+		<-answered
 	}
+	return m
 }
 
-func (g *group) sendLeave(m member) error {
-	reason := "the process is stopping"
+func (g *group) sendLeave(m member, reason string) error {
 	for tries := 0; ; tries++ {
 		coordinator, err := g.cluster.control.Coordinator(g.cluster.cfg.App)
 		if err != nil {
@@ -223,7 +243,7 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 	g := h.group
 	g.mu.Lock()
 	g.session = s
-	g.last = g.member()
+	g.latest = g.member()
 	g.mu.Unlock()
 	g.outside.left(g)
 	g.cluster.cfg.Logger.Info("joined the group", "member", s.MemberID(), "generation", s.GenerationID())
@@ -247,23 +267,25 @@ func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 			return nil
 		}
 	}
-	l := g.leaseOf(processor.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()})
-	if l == nil {
+	ended := g.ended(processor.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()})
+	if ended == nil {
 		return nil
 	}
 	select {
-	case <-l.ended:
+	case <-ended:
 	case <-done:
 		g.lose()
 	}
 	return nil
 }
 
-func (g *group) leaseOf(tp processor.TopicPartition) *lease {
+// ended returns what is closed when the lease of a partition is given back, nil if it is or if there is none.
+func (g *group) ended(tp processor.TopicPartition) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if id, ok := g.tasks.byInput[tp]; ok {
-		return g.leases[id]
+	id, known := g.tasks.byInput[tp]
+	if l := g.leases[id]; known && l != nil {
+		return l.ended
 	}
 	return nil
 }

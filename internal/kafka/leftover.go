@@ -34,7 +34,7 @@ func (g *group) abortLeftovers() {
 	}
 	for _, id := range open {
 		process, worker, ok := c.ownerOf(id)
-		if !ok || process == c.cfg.ProcessID && worker < len(g.ports) || process != c.cfg.ProcessID && alive[process] {
+		if !ok || process == c.cfg.ProcessID && g.staffs(worker) || process != c.cfg.ProcessID && alive[process] {
 			continue
 		}
 		if err := c.take(own, id); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,12 +102,17 @@ func until(t *testing.T, p runtime.Port, what string, see func(runtime.Events) b
 	t.Fatalf("waited in vain for %s", what)
 }
 
-// leases waits until a port has been granted n leases.
+// active returns the leases to work on tasks.
+func active(granted []runtime.Lease) []runtime.Lease {
+	return slices.DeleteFunc(slices.Clone(granted), func(l runtime.Lease) bool { return l.Role != runtime.Active })
+}
+
+// leases waits until a port has been granted n leases to work on tasks.
 func leases(t *testing.T, p runtime.Port, n int) map[processor.TaskID]runtime.Lease {
 	t.Helper()
 	all := map[processor.TaskID]runtime.Lease{}
 	until(t, p, fmt.Sprintf("%d leases", n), func(e runtime.Events) bool {
-		for _, l := range e.Granted {
+		for _, l := range active(e.Granted) {
 			all[l.Task] = l
 		}
 		return len(all) >= n

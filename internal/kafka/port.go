@@ -18,7 +18,12 @@ type Port struct {
 	committer *committer
 	subs      map[processor.TopicPartition]*subscription // the worker's own
 
-	closed bool // the worker has ended; guarded by the group
+	// Guarded by the group.
+	leaving bool // gets no more tasks, and is to end when it has none left
+	told    bool // to end
+	closed  bool // the worker has ended
+
+	done chan struct{} // closed with it
 
 	// losses counts the times that leases were lost. A commit made by a worker that did not know of the latest must not be
 	// finished: what it holds may be somebody else's by now.
@@ -33,7 +38,7 @@ type Port struct {
 }
 
 func newPort(c *Cluster, worker int) *Port {
-	p := &Port{worker: worker, cluster: c, subs: map[processor.TopicPartition]*subscription{}, signal: make(chan struct{}, 1)}
+	p := &Port{worker: worker, cluster: c, subs: map[processor.TopicPartition]*subscription{}, signal: make(chan struct{}, 1), done: make(chan struct{})}
 	p.committer = newCommitter(c, p)
 	return p
 }
@@ -74,7 +79,7 @@ func (p *Port) take() (events runtime.Events, some bool) {
 	events.Fetched = current
 	clear(p.from)
 	p.from = p.from[:0]
-	some = p.woken || len(events.Granted)+len(events.Revoked)+len(events.Lost)+len(events.Fetched)+len(events.Failed) > 0 ||
+	some = p.woken || len(events.Granted)+len(events.Revoked)+len(events.Demoted)+len(events.Lost)+len(events.Fetched)+len(events.Failed) > 0 ||
 		events.Commit != nil || events.Stop || events.Fatal != nil
 	p.woken = false
 	p.postpone(&events)
@@ -83,12 +88,12 @@ func (p *Port) take() (events runtime.Events, some bool) {
 
 // postpone keeps back a lease whose task's former one ends with the same events: the worker is to see that first.
 func (p *Port) postpone(events *runtime.Events) {
-	if len(events.Granted) == 0 || len(events.Lost)+len(events.Revoked) == 0 {
+	if len(events.Granted) == 0 || len(events.Lost)+len(events.Revoked)+len(events.Demoted) == 0 {
 		return
 	}
 	now := events.Granted[:0:0]
 	for _, l := range events.Granted {
-		if slices.Contains(events.Lost, l.Task) || slices.Contains(events.Revoked, l.Task) {
+		if slices.Contains(events.Lost, l.Task) || slices.Contains(events.Revoked, l.Task) || slices.Contains(events.Demoted, l.Task) {
 			p.inbox.Granted = append(p.inbox.Granted, l)
 		} else {
 			now = append(now, l)
@@ -149,6 +154,17 @@ func (p *Port) Commit(c processor.Commit) {
 // Release implements runtime.Port. A lease that is released though it is not revoked is looked up and granted again.
 func (p *Port) Release(task processor.TaskID) { p.group.release(p, task) }
 
+// Closed implements runtime.Port.
+func (p *Port) Closed(task processor.TaskID) { p.group.closed(p, task) }
+
+// Followed implements runtime.Follower.
+func (p *Port) Followed(changelog processor.TopicPartition, position int64) {
+	p.group.follow(changelog, position)
+}
+
+// Working implements runtime.Follower.
+func (p *Port) Working(task processor.TaskID) { p.group.working(p, task) }
+
 // Background implements runtime.Port.
 func (p *Port) Background(fn func()) {
 	p.cluster.work.Go(func() {
@@ -195,5 +211,6 @@ func (p *Port) Close() error {
 	}
 	clear(p.subs)
 	p.group.abandon(p)
+	close(p.done)
 	return nil
 }

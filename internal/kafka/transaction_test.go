@@ -113,7 +113,7 @@ func TestStaleGenerationIsRefused(t *testing.T) {
 	p := proc.ports[0]
 	leases(t, p, 1)
 	m := joined(t, proc.cluster)
-	if err := proc.cluster.group.sendLeave(m); err != nil {
+	if err := proc.cluster.group.sendLeave(m, "a test"); err != nil {
 		t.Fatal(err)
 	}
 	done := outcome(t, p, processor.Commit{Records: []processor.Output{output(out, 0, "k", "zombie")}, Positions: []processor.Position{position(in, 0, 1)}})

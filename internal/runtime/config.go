@@ -42,6 +42,9 @@ type Config struct {
 	Restoring func(Restore)
 	// Restored, if set, is told of each store that has been restored.
 	Restored func(Restored)
+	// Kept, if set, is told, from any goroutine, up to which changelog offset a store's data outlive the process; -1 if
+	// nothing of them does.
+	Kept func(task processor.TaskID, store string, offset int64)
 	// Dropped, if set, is told of every bad record that the policy let pass.
 	Dropped func(*processor.RecordError, processor.Action)
 	// Late, if set, is told of every record that came after a window of its was closed.

@@ -8,7 +8,7 @@ import (
 
 // deliver hands fetched batches to the stores that restore and to the tasks that run.
 func (w *Worker) deliver(events Events) {
-	w.quiet = len(events.Fetched) == 0
+	w.quiet = true
 	for _, f := range events.Fetched {
 		t := w.readers[f.TopicPartition]
 		if t == nil || t.finishing {
@@ -19,6 +19,7 @@ func (w *Worker) deliver(events Events) {
 			continue
 		}
 		if t.work != nil && t.reads(f.TopicPartition) {
+			w.quiet = false
 			t.work.Enqueue(f.TopicPartition, f.Records, f.Next, f.Bytes, f.More)
 			t.ends[f.TopicPartition] = max(t.ends[f.TopicPartition], f.Next)
 		}

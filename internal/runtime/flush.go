@@ -28,7 +28,10 @@ func (w *Worker) settleJobs() {
 	w.ended = nil
 	w.mu.Unlock()
 	for _, e := range all {
-		e.store.busy = false
+		e.store.busy, e.store.adding = false, false
+		if t := w.holder(e.store); t != nil {
+			e.task = t // it may be in another life by now
+		}
 		if errors.Is(e.err, store.ErrCorrupt) {
 			e.store.damaged = e.err
 		}
@@ -83,8 +86,13 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 		return
 	}
 	s.busy = true
+	id := t.id
 	apply := func() {
-		w.end(ended{taskStore: taskStore{t, s}, err: s.layers.Backend().Apply(batch)})
+		err := s.layers.Backend().Apply(batch)
+		if err == nil && batch.Offset >= 0 {
+			w.keep(id, s.layers.Name(), batch.Offset)
+		}
+		w.end(ended{taskStore: taskStore{t, s}, err: err})
 	}
 	if w.cfg.Opener.Durable() {
 		w.port.Background(apply)

@@ -12,9 +12,11 @@ import (
 	"github.com/millrace-streams/millrace/store"
 )
 
-// task is a task in this worker's hands: first it restores (work is nil), then it runs, then it finishes.
+// task is a task in this worker's hands: first it restores (work is nil), then it runs, then it finishes. As a standby it
+// restores for ever.
 type task struct {
 	id        processor.TaskID
+	role      Role
 	lease     Lease
 	stores    []*openStore
 	work      *processor.Task
@@ -22,20 +24,25 @@ type task struct {
 	ends      map[processor.TopicPartition]int64              // up to where the broker is known to have something
 	pending   []processor.Position                            // in the commit in flight
 	reached   int64                                           // stream time of the newest commit that was begun
-	finishing bool                                            // no further step: commit, flush, close, release
+	finishing bool                                            // no further step: commit, release, flush, close
+	demoted   bool                                            // once it is released, it stays as a standby
 	lost      bool                                            // somebody else's already: close, do not release
+	released  bool                                            // all that is left to do is local
 	broken    bool                                            // its disk failed: close without a flush
 }
 
 // openStore is one store of a task with the changelog partition it mirrors.
 type openStore struct {
 	changelog processor.TopicPartition
+	topic     string // which topic of that name
 	layers    *store.Layered
 	shared    *sharedStore // the layers, where readers of other goroutines must be kept off
 	dir       string       // of the task; local is the name of the store's data there
 	local     string
 	since     time.Time // age of the oldest unflushed commit, zero if there is none
-	busy      bool      // a flush or a restore is under way beside the loop
+	busy      bool      // a flush or a piece of a restore is under way beside the loop
+	adding    bool      // it is a piece of a restore: the layers are its
+	reading   bool      // the changelog is being fetched
 	damaged   error     // the local data is: it is to be set aside when the task is closed
 
 	restoring *changelog.Restorer // nil once restored; with the layers, the job's while one is under way
@@ -64,20 +71,23 @@ func (t *task) unflushed() int {
 // lease takes granted, revoked and lost tasks, and the call to stop.
 func (w *Worker) lease(events Events) {
 	for _, id := range events.Lost {
-		w.stopWaiting(id)
-		if t := w.task(id); t != nil && !t.lost {
+		_, waits := w.stopWaiting(id)
+		t := w.task(id)
+		switch {
+		case t == nil && waits:
+			w.port.Closed(id)
+		case t != nil && t.role == Active && !t.lost:
 			t.lost = true
 			w.withdraw(t)
 			w.drop(t)
 		}
 	}
 	w.waiting = append(w.waiting, events.Granted...)
+	for _, id := range events.Demoted {
+		w.demote(id)
+	}
 	for _, id := range events.Revoked {
-		if w.stopWaiting(id) { // its previous life is still closing, and it has done nothing yet
-			w.port.Release(id)
-		} else if t := w.task(id); t != nil {
-			w.finish(t)
-		}
+		w.revoke(id)
 	}
 	if events.Fatal != nil {
 		w.fail(events.Fatal)
@@ -85,13 +95,6 @@ func (w *Worker) lease(events Events) {
 		w.stop()
 	}
 	w.open()
-}
-
-// stopWaiting takes a granted task off the waiting list, and reports whether it was there.
-func (w *Worker) stopWaiting(id processor.TaskID) bool {
-	n := len(w.waiting)
-	w.waiting = slices.DeleteFunc(w.waiting, func(l Lease) bool { return l.Task == id })
-	return len(w.waiting) < n
 }
 
 func (w *Worker) task(id processor.TaskID) *task {
@@ -103,28 +106,37 @@ func (w *Worker) task(id processor.TaskID) *task {
 	return nil
 }
 
-// open takes up the granted tasks whose previous life is over.
+// open takes up the granted tasks whose previous life is over, or goes over into the new one.
 func (w *Worker) open() {
+	waiting := w.waiting
+	w.waiting = nil
 	var later []Lease
-	for _, l := range w.waiting {
+	for _, l := range waiting {
+		t := w.task(l.Task)
 		switch {
-		case w.task(l.Task) != nil:
-			later = append(later, l)
-		case w.stopping:
-			w.port.Release(l.Task)
-		default:
-			if err := w.take(l); err != nil {
-				later = nil
+		case w.stopping && t == nil:
+			if l.Role == Active {
+				w.port.Release(l.Task)
+			}
+			w.port.Closed(l.Task)
+		case t == nil, !w.stopping && t.leavesStores(l):
+			if err := w.take(l, t); err != nil {
 				w.fail(err)
 			}
+		default:
+			later = append(later, l)
 		}
 	}
-	w.waiting = later
+	w.waiting = append(later, w.waiting...)
 }
 
-// take opens a task's stores and starts their restore.
-func (w *Worker) take(l Lease) error {
-	t := &task{id: l.Task, lease: l, positions: map[processor.TopicPartition]processor.Position{}, ends: map[processor.TopicPartition]int64{}}
+// take opens a task's stores, or has them from its previous life, and starts their restore.
+func (w *Worker) take(l Lease, previous *task) error {
+	t := &task{
+		id: l.Task, role: l.Role, lease: l,
+		positions: map[processor.TopicPartition]processor.Position{}, ends: map[processor.TopicPartition]int64{},
+	}
+	inherited := w.inherit(previous)
 	for _, in := range l.Inputs {
 		t.positions[in.TopicPartition] = processor.Position{TopicPartition: in.TopicPartition, Offset: in.Offset, Metadata: in.Metadata}
 		t.ends[in.TopicPartition] = in.End
@@ -133,7 +145,10 @@ func (w *Worker) take(l Lease) error {
 	w.tasks = append(w.tasks, t)
 	slices.SortFunc(w.tasks, func(a, b *task) int { return compareIDs(a.id, b.id) })
 	for _, c := range l.Changelogs {
-		if err := w.openStore(t, c); err != nil {
+		if err := w.openStore(t, c, inherited); err != nil {
+			for _, s := range inherited { // to be closed with the others
+				t.stores = append(t.stores, s)
+			}
 			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 		}
 	}
@@ -181,6 +196,9 @@ func (w *Worker) begin(t *task) error {
 	for _, s := range t.stores {
 		s.shared.serve(t.reached)
 	}
+	if w.follower != nil {
+		w.follower.Working(t.id)
+	}
 	for _, s := range starts {
 		w.port.Fetch(s.TopicPartition, s.Offset)
 	}
@@ -220,40 +238,14 @@ func (w *Worker) stopReading(t *task) {
 		w.port.StopFetch(in.TopicPartition)
 	}
 	for _, s := range t.stores {
-		w.port.StopFetch(s.changelog)
+		w.stopStore(s)
 	}
 }
 
-// release closes and gives back the tasks that are finished: nothing to commit, no commit and no flush under way.
-func (w *Worker) release() {
-	for _, t := range slices.Clone(w.tasks) {
-		if !t.finishing || !w.settled(t) {
-			continue
-		}
-		t.closeWork(w.cfg.Logger)
-		w.closeStores(t)
-		w.setAside(t)
-		w.forget(t)
-		if !t.lost {
-			w.port.Release(t.id)
-		}
-	}
-	w.open()
-}
-
-func (w *Worker) settled(t *task) bool {
-	if w.inFlight != nil && slices.Contains(w.inFlight.tasks, t) {
-		return false
-	}
-	if t.work != nil && (t.work.Dirty() || t.work.Moved()) && !t.lost {
-		return false
-	}
-	for _, s := range t.stores {
-		if s.busy || s.behind() && !t.lost && !t.broken {
-			return false
-		}
-	}
-	return true
+// stopStore ends the reading of a store's changelog. What is fetched and not staged is read again, if ever.
+func (w *Worker) stopStore(s *openStore) {
+	w.port.StopFetch(s.changelog)
+	s.reading, s.fetched = false, nil
 }
 
 func (w *Worker) forget(t *task) {
@@ -278,13 +270,16 @@ func (t *task) closeWork(log *slog.Logger) {
 func (w *Worker) closeStores(t *task) {
 	w.withdraw(t)
 	for _, s := range t.stores {
-		s.gate.Lock()
-		s.closed = true
-		err := s.layers.Close()
-		s.gate.Unlock()
-		w.cfg.Restores.forget(s)
-		if err != nil {
+		if err := w.closeStore(s); err != nil {
 			w.cfg.Logger.Warn("closing a store", "task", t.id.String(), "store", s.layers.Name(), "error", err)
 		}
 	}
+}
+
+func (w *Worker) closeStore(s *openStore) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.closed = true
+	w.cfg.Restores.forget(s)
+	return s.layers.Close()
 }

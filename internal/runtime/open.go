@@ -5,16 +5,31 @@ import (
 	"path/filepath"
 
 	"github.com/millrace-streams/millrace/changelog"
+	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/store"
 )
 
-// openStore opens a store's backend and reads the part of the changelog that the backend does not hold.
-func (w *Worker) openStore(t *task, c Changelog) error {
+// openStore opens a store, unless it is among those inherited, and reads the part of the changelog that it does not hold.
+func (w *Worker) openStore(t *task, c Changelog, inherited map[processor.TopicPartition]*openStore) error {
+	w.readers[c.TopicPartition] = t
+	if s := inherited[c.TopicPartition]; s != nil {
+		delete(inherited, c.TopicPartition)
+		t.stores = append(t.stores, s)
+		if s.fits(c) {
+			w.catchUp(t, s, c, s.position())
+			return nil
+		}
+		t.stores = t.stores[:len(t.stores)-1] // what is wrong with it shows when it is opened again
+		w.stopStore(s)
+		if err := w.closeStore(s); err != nil {
+			return err
+		}
+	}
 	decl, err := w.declaration(t.id, c.Store)
 	if err != nil {
 		return err
 	}
-	s := &openStore{changelog: c.TopicPartition, dir: filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), local: store.LocalName(decl)}
+	s := &openStore{changelog: c.TopicPartition, topic: c.ID, dir: filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), local: store.LocalName(decl)}
 	if err := w.identify(s.dir, s.local, c); err != nil {
 		return err
 	}
@@ -22,19 +37,34 @@ func (w *Worker) openStore(t *task, c Changelog) error {
 	if err != nil {
 		return err
 	}
-	s.layers, s.from = store.LayersOf(decl, backend), from
+	s.layers = store.LayersOf(decl, backend)
 	s.layers.MaxRecord = w.cfg.MaxRecord
-	s.shared = share(c.Store, t.id.Partition, s.layers)
-	w.cfg.Stores.add(s.shared, w.cfg.Partitions[c.Topic])
-	s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 	t.stores = append(t.stores, s)
-	w.readers[c.TopicPartition] = t
-	if !s.restoring.Done() {
-		w.cfg.Logger.Info("restoring", "task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from, "to", c.End)
-		w.progress(t, s)
+	w.catchUp(t, s, c, from)
+	return nil
+}
+
+// catchUp reads a changelog from an offset to where it ends now, for a standby without an end. Readers of other goroutines
+// know of the stores of tasks that are worked on.
+func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) {
+	s.shared = share(c.Store, t.id.Partition, s.layers)
+	log := w.cfg.Logger.With("task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from)
+	if s.from = from; t.role == Standby {
+		s.restoring = changelog.NewRestorer(s.layers, changelog.Forever, from)
+		log.Info("standing by")
+	} else {
+		s.restoring = changelog.NewRestorer(s.layers, c.End, from)
+		w.cfg.Stores.add(s.shared, w.cfg.Partitions[c.Topic])
+		if s.restoring.Done() {
+			return
+		}
+		log.Info("restoring", "to", c.End)
+	}
+	w.progress(t, s)
+	if !s.reading {
+		s.reading = true
 		w.port.Fetch(c.TopicPartition, from)
 	}
-	return nil
 }
 
 // openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
@@ -42,6 +72,7 @@ func (w *Worker) openBackend(t *task, dir, name string, c Changelog) (store.Back
 	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
 	backend, err := w.cfg.Opener.Open(dir, name)
 	if errors.Is(err, store.ErrCorrupt) {
+		w.keep(t.id, c.Store, none)
 		return w.openDamaged(dir, name, c, err)
 	}
 	if err != nil {
@@ -57,6 +88,7 @@ func (w *Worker) openBackend(t *task, dir, name string, c Changelog) (store.Back
 	if err := w.truncated(t, c, at); err != nil {
 		return nil, 0, errors.Join(err, backend.Close())
 	}
+	w.keep(t.id, c.Store, none)
 	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
 	if err := backend.Close(); err != nil {
 		return nil, 0, err

@@ -17,8 +17,11 @@ type Port interface {
 	// Commit starts to make c durable; the outcome comes as an event. One commit is under way at a time. The port reads c
 	// until then.
 	Commit(c processor.Commit)
-	// Release gives a task's lease back, at the end of a revocation or of the worker. No commit of the task is under way.
+	// Release gives the lease to work on a task back, at the end of a revocation or of the worker: others may take it from
+	// now on. No commit of the task is under way. Its stores may still be open here.
 	Release(task processor.TaskID)
+	// Closed tells that the worker has none of a task's stores open any more, after Release or at the end of a standby.
+	Closed(task processor.TaskID)
 	// Background runs fn beside the loop and wakes Poll when it is done. In a deterministic world it runs fn at once.
 	Background(fn func())
 }
@@ -40,11 +43,22 @@ type Recycler interface {
 	Recycle(records []processor.Raw)
 }
 
+// Follower is a port that wants to know how far the stores have come that are behind.
+type Follower interface {
+	// Followed tells the changelog offset up to which a store that restores or stands by has come.
+	Followed(changelog processor.TopicPartition, position int64)
+	// Working tells that a task has all of its state, and processes.
+	Working(task processor.TaskID)
+}
+
 // Events is what Poll brings. Leases are told in this order: a task in Lost and in Granted was lost and is granted anew; one
 // in Granted and in Revoked is to be given back at once. A port withdraws a grant that it has not delivered yet.
+//
+// A task that the worker stands by for and that is granted to be worked on keeps its stores as they are.
 type Events struct {
-	Granted []Lease            // tasks that are now this worker's
-	Revoked []processor.TaskID // tasks to finish: commit what is done, then Release
+	Granted []Lease            // tasks that are now this worker's, to work on or to stand by for
+	Revoked []processor.TaskID // tasks to finish: commit what is done, Release, close
+	Demoted []processor.TaskID // tasks to finish and Release, but then to stand by for: their stores stay open
 	Lost    []processor.TaskID // tasks that already belong to somebody else: drop them; do not Release
 	Fetched []Fetched
 	Failed  []FetchFailed
@@ -53,10 +67,20 @@ type Events struct {
 	Fatal   error // the port cannot go on
 }
 
+// Role is what a worker is to a task.
+type Role uint8
+
+// The roles.
+const (
+	Active  Role = iota // it works on the task
+	Standby             // it keeps the task's stores up to date, for the case that it is to work on it
+)
+
 // Lease makes a worker the only one that works on a task, and says where its partitions stand. The positions are taken
-// after the predecessor's last transaction was decided.
+// after the predecessor's last transaction was decided. As a Standby it has no inputs, and there may be several.
 type Lease struct {
 	Task       processor.TaskID
+	Role       Role
 	Inputs     []Input
 	Changelogs []Changelog
 	Marks      []processor.Mark // to be committed with every position

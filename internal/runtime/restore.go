@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/millrace-streams/millrace/changelog"
+	"github.com/millrace-streams/millrace/processor"
 )
 
 // Restores run beside the loop, one job at a time for each store: what was fetched of its changelog is staged, and now and
@@ -13,10 +14,16 @@ import (
 // stage takes a batch of the changelog for the store's next job.
 func (w *Worker) stage(s *openStore, f Fetched) { s.fetched = append(s.fetched, f) }
 
-// restore begins the jobs that there is work for: of all stores, or of one at a time while tasks of this worker run. It
-// goes on from the store where it stopped, so that each has its turn.
+// restore begins the jobs that there is work for: of all stores, or of one at a time while tasks of this worker run. Tasks
+// that wait for their stores come before those that are only stood by for.
 func (w *Worker) restore() {
-	stores := w.restoring()
+	w.restoreAs(Active)
+	w.restoreAs(Standby)
+}
+
+// restoreAs begins jobs of tasks in a role. It goes on from the store where it stopped, so that each has its turn.
+func (w *Worker) restoreAs(role Role) {
+	stores := w.restoring(role)
 	first := w.turn
 	for i := range stores {
 		if w.jobs > 0 && w.running() {
@@ -35,7 +42,7 @@ func (w *Worker) mayRestore() bool {
 	if w.jobs > 0 && w.running() {
 		return false
 	}
-	for _, r := range w.restoring() {
+	for _, r := range append(w.restoring(Active), w.restoring(Standby)...) {
 		if !r.store.busy && len(r.store.fetched) > 0 {
 			return true
 		}
@@ -49,11 +56,11 @@ type taskStore struct {
 	store *openStore
 }
 
-// restoring returns the stores that are being restored.
-func (w *Worker) restoring() (stores []taskStore) {
+// restoring returns the stores that are being restored, of tasks in a role.
+func (w *Worker) restoring(role Role) (stores []taskStore) {
 	for _, t := range w.tasks {
 		for _, s := range t.stores {
-			if s.restoring != nil && !t.finishing {
+			if s.restoring != nil && t.role == role && !t.finishing {
 				stores = append(stores, taskStore{t, s})
 			}
 		}
@@ -72,16 +79,17 @@ func (w *Worker) running() bool {
 
 func (w *Worker) startRestore(t *task, s *openStore) {
 	batches := s.fetched
-	s.fetched, s.busy = nil, true
+	s.fetched, s.busy, s.adding = nil, true, true
+	id := t.id
 	w.jobs++
 	w.port.Background(func() {
-		err := w.addTo(s, batches)
+		err := w.addTo(id, s, batches)
 		w.end(ended{taskStore: taskStore{t, s}, staged: batches, err: err})
 	})
 }
 
 // addTo is the job of a store.
-func (w *Worker) addTo(s *openStore, batches []Fetched) error {
+func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	if s.closed {
@@ -92,15 +100,24 @@ func (w *Worker) addTo(s *openStore, batches []Fetched) error {
 			return err
 		}
 		if w.cfg.Restores.full(s) || !w.cfg.Opener.Durable() {
-			if err := s.restoring.Flush(); err != nil {
-				return fmt.Errorf("write: %w", err)
+			if err := w.write(id, s); err != nil {
+				return err
 			}
 			w.cfg.Restores.account(s)
 		}
 	}
 	if s.restoring.Done() && s.layers.UnflushedBytes() > 2*w.cfg.FlushBytes { // more than a running store is to hold
-		return s.restoring.Flush()
+		return w.write(id, s)
 	}
+	return nil
+}
+
+// write applies what a restore has staged.
+func (w *Worker) write(id processor.TaskID, s *openStore) error {
+	if err := s.restoring.Flush(); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	w.keep(id, s.layers.Name(), s.restoring.Position())
 	return nil
 }
 
@@ -127,13 +144,16 @@ func (w *Worker) staged(e ended) {
 	}
 }
 
-// restored starts the task if all of its stores are restored.
+// restored starts the task if all of its stores are restored, unless it is only stood by for.
 func (w *Worker) restored(t *task) {
+	if t.role == Standby {
+		return
+	}
 	for _, s := range t.stores {
-		if r := s.restoring; r != nil && !s.busy && r.Done() {
+		if r := s.restoring; r != nil && !s.adding && r.Done() {
 			w.cfg.Restores.forget(s)
-			s.restoring, s.fetched = nil, nil
-			w.port.StopFetch(s.changelog)
+			s.restoring = nil
+			w.stopStore(s)
 			w.report(t, s, r)
 		}
 	}

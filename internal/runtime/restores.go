@@ -20,6 +20,7 @@ type Restores struct {
 
 	mu       sync.Mutex
 	staged   int                    // bytes, of all stores
+	sharers  int                    // how many have staged something
 	progress map[*openStore]Restore // of those under way
 }
 
@@ -56,7 +57,7 @@ func (r *Restores) full(s *openStore) bool {
 	r.account(s)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.staged > r.limit && s.accounted >= r.limit/max(1, len(r.progress))
+	return r.staged > r.limit && s.accounted >= r.limit/max(1, r.sharers)
 }
 
 func (r *Restores) account(s *openStore) { r.setStaged(s, s.layers.UnflushedBytes()) }
@@ -65,6 +66,9 @@ func (r *Restores) setStaged(s *openStore, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.staged += bytes - s.accounted
+	if was := s.accounted > 0; was != (bytes > 0) {
+		r.sharers += map[bool]int{true: -1, false: 1}[was]
+	}
 	s.accounted = bytes
 }
 
@@ -86,6 +90,7 @@ const (
 // progress notes how far a store is, and tells it at a bounded rate. The worker owns the store.
 func (w *Worker) progress(t *task, s *openStore) {
 	r := s.restoring
+	w.followed(s)
 	if r.End() == changelog.Forever {
 		return
 	}

@@ -20,13 +20,14 @@ type Worker struct {
 	inFlight *commit
 	batch    processor.Commit // what inFlight makes durable; its memory is used again
 	last     time.Time        // when the newest commit was started
-	quiet    bool             // the latest poll brought no records
+	quiet    bool             // the latest poll brought no records for tasks that run
 	stopping bool
 	err      error // why the worker is stopping, if it is for a failure
 
 	pulse pulse
 
-	recycle func([]processor.Raw) // nil: the port has no use for record slices
+	recycle  func([]processor.Raw) // nil: the port has no use for record slices
+	follower Follower              // nil: the port does not want to know
 
 	jobs int // of restores, under way
 	turn int // whose is next
@@ -44,6 +45,7 @@ func NewWorker(cfg Config, port Port) *Worker {
 	if r, ok := port.(Recycler); ok {
 		w.recycle = r.Recycle
 	}
+	w.follower, _ = port.(Follower)
 	w.beat(nil)
 	return w
 }

@@ -24,7 +24,7 @@ func newCluster(t *testing.T) *sim.Cluster {
 	return c
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,10 @@ import (
 type Group struct {
 	// Latest makes a partition without a committed offset begin at its end; otherwise it begins at its start.
 	Latest bool
+	// Standbys is how many other members stand by for each task.
+	Standbys int
+	// Careless makes the group take positions from whoever sends them: a mistake, which a simulation should find.
+	Careless bool
 
 	cluster    *Cluster
 	name       string
@@ -63,10 +67,18 @@ type member struct {
 
 // assignment is where a task is and where it is to go.
 type assignment struct {
-	task    Task
-	owner   *member // holds the lease, nil while it is on its way
-	target  *member
-	revoked bool // the owner was told to give it back
+	task   Task
+	owner  *member // holds the lease, nil while it is on its way
+	target *member
+	follow []*member // stand by
+}
+
+// role returns what a member is to be to the task.
+func (a *assignment) role(m *member) (role runtime.Role, any bool) {
+	if a.target == m {
+		return runtime.Active, true
+	}
+	return runtime.Standby, slices.Contains(a.follow, m)
 }
 
 // group returns the group of a name, made when it is first asked for.
@@ -129,6 +141,7 @@ func (g *Group) commit(positions []processor.Position) {
 func (g *Group) check(m Membership) error {
 	known := slices.ContainsFunc(g.members, func(o *member) bool { return o.name == m.Member })
 	switch {
+	case g.Careless:
 	case !known:
 		return fmt.Errorf("%w: %q", ErrUnknownMember, m.Member)
 	case m.Generation != g.generation:
@@ -154,21 +167,38 @@ func (g *Group) remove(m *member) {
 	g.members = slices.DeleteFunc(g.members, func(o *member) bool { return o == m })
 	for _, a := range g.tasks {
 		if a.owner == m {
-			a.owner, a.revoked = nil, false
+			a.owner = nil
 		}
 	}
 	g.rebalance()
 }
 
-// rebalance gives every task a target: the one it has while that is fair, else the member with the fewest tasks.
+// rebalance gives every task a target: the one it has while that is fair, else one that stands by, else the member with
+// the fewest tasks.
 func (g *Group) rebalance() {
 	g.generation++
 	if len(g.members) == 0 {
 		for _, a := range g.tasks {
-			a.target = nil
+			a.target, a.follow = nil, nil
 		}
 		return
 	}
+	g.retarget()
+	for _, a := range g.tasks {
+		g.standBy(a)
+	}
+}
+
+// standBy lets the members that follow on a task's target stand by for it.
+func (g *Group) standBy(a *assignment) {
+	a.follow = nil
+	at := slices.Index(g.members, a.target)
+	for n := 1; n <= g.Standbys && n < len(g.members); n++ {
+		a.follow = append(a.follow, g.members[(at+n)%len(g.members)])
+	}
+}
+
+func (g *Group) retarget() {
 	load := map[*member]int{}
 	fair := (len(g.tasks) + len(g.members) - 1) / len(g.members)
 	for _, a := range g.tasks {
@@ -181,6 +211,11 @@ func (g *Group) rebalance() {
 	for _, a := range g.tasks {
 		if a.target == nil {
 			a.target = g.idlest(load)
+			for _, m := range a.follow {
+				if !m.gone && load[m] < fair {
+					a.target = m
+				}
+			}
 			load[a.target]++
 		}
 	}
@@ -220,39 +255,14 @@ func (g *Group) Move(i int) {
 	a := g.tasks[i]
 	at := slices.Index(g.members, a.target)
 	a.target = g.members[(at+1)%len(g.members)]
+	g.standBy(a)
 	g.generation++
-}
-
-// revocations returns what the member must give back and was not yet told of.
-func (g *Group) revocations(m *member) []processor.TaskID {
-	var ids []processor.TaskID
-	for _, a := range g.tasks {
-		if a.owner == m && a.target != m && !a.revoked {
-			a.revoked = true
-			ids = append(ids, a.task.ID)
-		}
-	}
-	return ids
-}
-
-// grants returns the leases of free tasks that are to go to the member and whose positions are decided.
-func (g *Group) grants(m *member) []runtime.Lease {
-	var leases []runtime.Lease
-	for _, a := range g.tasks {
-		if a.owner != nil || a.target != m {
-			continue
-		}
-		if lease, ok := g.lease(a.task); ok {
-			a.owner, a.revoked = m, false
-			leases = append(leases, lease)
-		}
-	}
-	return leases
 }
 
 // lease looks up where a task's partitions stand. It is false while a transaction of a predecessor is undecided.
 func (g *Group) lease(t Task) (runtime.Lease, bool) {
-	lease := runtime.Lease{Task: t.ID}
+	lease := g.standby(t)
+	lease.Role = runtime.Active
 	for _, tp := range t.Inputs {
 		if g.cluster.undecided(g, tp) {
 			return lease, false
@@ -260,13 +270,19 @@ func (g *Group) lease(t Task) (runtime.Lease, bool) {
 		p := g.position(tp)
 		lease.Inputs = append(lease.Inputs, runtime.Input{TopicPartition: tp, Offset: p.Offset, Metadata: p.Metadata, End: g.cluster.End(tp)})
 	}
+	return lease, true
+}
+
+// standby says where the changelogs of a task stand.
+func (g *Group) standby(t Task) runtime.Lease {
+	lease := runtime.Lease{Task: t.ID, Role: runtime.Standby}
 	for _, c := range t.Changelogs {
 		lease.Changelogs = append(lease.Changelogs, runtime.Changelog{
 			TopicPartition: c.TopicPartition, Store: c.Store,
 			Start: g.cluster.Start(c.TopicPartition), End: g.cluster.End(c.TopicPartition),
 		})
 	}
-	return lease, true
+	return lease
 }
 
 // position is the committed one, else as the reset policy says.
@@ -279,13 +295,4 @@ func (g *Group) position(tp processor.TopicPartition) processor.Position {
 		p.Offset = g.cluster.End(tp)
 	}
 	return p
-}
-
-// release takes a task back from its owner; from anybody else it means nothing.
-func (g *Group) release(m *member, id processor.TaskID) {
-	for _, a := range g.tasks {
-		if a.task.ID == id && a.owner == m {
-			a.owner, a.revoked = nil, false
-		}
-	}
 }

@@ -32,6 +32,9 @@ type PortConfig struct {
 	Skip func(processor.TopicPartition) bool
 	// Later, if set, is asked whether background work is to be done in a later Poll instead of at once.
 	Later func() bool
+	// SkipTail grants a task that the worker stands by for as if its changelogs ended where the worker has read them to: a
+	// mistake, which a simulation should find.
+	SkipTail bool
 }
 
 // Port is a worker's view of a cluster, in the place of a process of its own. Poll never waits.
@@ -40,7 +43,8 @@ type Port struct {
 	cluster *Cluster
 	group   *Group
 	member  *member
-	held    []processor.TaskID // leased to the worker
+	held    map[processor.TaskID]*holding
+	follows map[processor.TopicPartition]int64 // how far standbys have come
 	reading map[processor.TopicPartition]*reader
 	behind  []func() // background work to be done
 
@@ -65,7 +69,8 @@ func NewPort(g *Group, cfg PortConfig) *Port {
 	cfg.BatchRecords = cmp.Or(cfg.BatchRecords, 500)
 	cfg.Batches = cmp.Or(cfg.Batches, 1)
 	cfg.BufferBytes = cmp.Or(cfg.BufferBytes, 1<<20)
-	p := &Port{cfg: cfg, cluster: g.cluster, group: g, reading: map[processor.TopicPartition]*reader{}}
+	p := &Port{cfg: cfg, cluster: g.cluster, group: g, held: map[processor.TaskID]*holding{},
+		follows: map[processor.TopicPartition]int64{}, reading: map[processor.TopicPartition]*reader{}}
 	p.member = g.join(cfg.ID)
 	p.protocol.Guarantee = cfg.Guarantee
 	if cfg.Guarantee == eos.ExactlyOnce {
@@ -113,31 +118,6 @@ func (p *Port) Expel() { p.group.remove(p.member) }
 func (p *Port) Leave() {
 	p.deaf = true
 	p.group.remove(p.member)
-}
-
-// hear brings what the group has decided. Nothing is granted before the producer has fenced its predecessor.
-func (p *Port) hear(e *runtime.Events) {
-	if p.deaf || p.fencing {
-		return
-	}
-	if p.member.gone {
-		e.Lost, p.held = p.held, nil
-		p.member = p.group.join(p.cfg.ID)
-	}
-	p.generation = p.group.generation
-	e.Revoked = p.group.revocations(p.member)
-	e.Granted = p.group.grants(p.member)
-	for _, l := range e.Granted {
-		p.held = append(p.held, l.Task)
-	}
-}
-
-// Release implements runtime.Port.
-func (p *Port) Release(id processor.TaskID) {
-	p.at(BeforeGiving)
-	p.held = slices.DeleteFunc(p.held, func(h processor.TaskID) bool { return h == id })
-	p.group.release(p.member, id)
-	p.at(AfterGiving)
 }
 
 // Fetch implements runtime.Reader.

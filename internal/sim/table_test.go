@@ -51,7 +51,7 @@ func TestTableIsExact(t *testing.T) {
 				w.fatalf("%s: %q, want %q", topic, got, want)
 			}
 		}
-		if got := w.stores(); len(got) != len(want) {
+		if got := w.stores(nil); len(got) != len(want) {
 			w.fatalf("stores: %v, want %q", got, want)
 		}
 		w.end()

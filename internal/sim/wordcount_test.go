@@ -74,14 +74,14 @@ func seeds(t *testing.T, budget time.Duration, fn func(seed uint64)) {
 func draw(rng *rand.Rand, g eos.Guarantee) plan {
 	return plan{
 		guarantee: g, opener: memory.Opener{},
-		processes: 2 + rng.IntN(2), everyUpdate: rng.IntN(2) == 0,
+		processes: 2 + rng.IntN(2), standbys: rng.IntN(3), everyUpdate: rng.IntN(2) == 0,
 		faults: []int{0, 20, 100}[rng.IntN(3)], crashes: rng.IntN(6), zombies: g == eos.ExactlyOnce && rng.IntN(2) == 0,
 		callsAtOnce: rng.IntN(4) == 0, batch: 1 + rng.IntN(20), staged: []int{500, 3000, 1 << 20}[rng.IntN(3)],
 	}
 }
 
 // countWords runs one seed and checks the outcome against a plain map.
-func countWords(t *testing.T, seed uint64, topo *topology.Topology, change func(*plan)) {
+func countWords(t testing.TB, seed uint64, topo *topology.Topology, change func(*plan)) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := draw(rng, eos.ExactlyOnce)
 	change(&p)
@@ -130,7 +130,7 @@ func (w *world) check(want map[string]int64) {
 	}
 	compare("output", w.output(exact))
 	compare("changelog", w.changelog())
-	compare("stores", w.stores())
+	compare("stores", w.stores(want))
 }
 
 // output reads the output topic. Under exactly-once a word's count only ever grows.
@@ -160,24 +160,43 @@ func (w *world) each(topic string, fn func(processor.Raw)) {
 	}
 }
 
-// stores reads all backends; each task must be open in one process.
-func (w *world) stores() map[string]int64 {
+// stores reads all backends. Each task is open in one process and in those that stand by for it, with the same content.
+func (w *world) stores(want map[string]int64) map[string]int64 {
 	got := map[string]int64{}
-	open := map[string]bool{}
+	open, by := map[string]int{}, map[string]string{}
 	for _, p := range w.processes {
 		for _, b := range p.opener.Opened("counts") {
-			if open[b.Task] {
-				w.fatalf("task %s is open twice", b.Task)
-			}
-			open[b.Task] = true
+			open[b.Task]++
 			pairs, err := b.Scan(nil, store.Range{}, 1000)
 			must(w.t, err)
 			for _, pair := range pairs {
-				got[string(pair.Key)] = int64(binary.BigEndian.Uint64(pair.Value))
+				word, n := string(pair.Key), int64(binary.BigEndian.Uint64(pair.Value))
+				if task, twice := by[word]; twice && (task != b.Task || got[word] != n) {
+					w.fatalf("%s: %q is %d in task %s, and %d in another replica or task", p.name, word, n, b.Task, got[word])
+				}
+				got[word], by[word] = n, b.Task
+			}
+			if n := w.replica(b.Task, by); len(pairs) != n && len(want) > 0 {
+				w.fatalf("%s has %d words of task %s, another replica %d", p.name, len(pairs), b.Task, n)
 			}
 		}
 	}
+	for task, n := range open {
+		if replicas := 1 + min(w.plan.standbys, len(w.processes)-1); n != replicas {
+			w.fatalf("task %s is open %d times, want %d", task, n, replicas)
+		}
+	}
 	return got
+}
+
+// replica is how many words are known to belong to a task.
+func (w *world) replica(task string, by map[string]string) (n int) {
+	for _, of := range by {
+		if of == task {
+			n++
+		}
+	}
+	return n
 }
 
 func TestWordCountIsExact(t *testing.T) {

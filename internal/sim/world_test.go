@@ -25,6 +25,9 @@ type plan struct {
 	opener      store.Opener
 	dir         string // of durable stores
 	processes   int
+	standbys    int
+	skipTail    bool // a mistake
+	careless    bool // likewise
 	everyUpdate bool
 	faults      int // per thousand calls of the commit protocol
 	crashes     int // how many processes die
@@ -36,7 +39,7 @@ type plan struct {
 
 // world is a cluster with processes that a scheduler lets take turns.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	seed      uint64
 	rng       *rand.Rand
 	plan      plan
@@ -63,6 +66,7 @@ type process struct {
 	deaf     int // turns after which it hears from the group again
 	stopping bool
 	refuse   bool // the broker refuses what it produces
+	restored []runtime.Restored
 }
 
 const (
@@ -70,7 +74,7 @@ const (
 	flushInterval = 300 * time.Millisecond
 )
 
-func newWorld(t *testing.T, seed uint64, topo *topology.Topology, counts map[string]int32, p plan) *world {
+func newWorld(t testing.TB, seed uint64, topo *topology.Topology, counts map[string]int32, p plan) *world {
 	t.Helper()
 	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), plan: p, topo: topo, cluster: sim.NewCluster(), now: time.UnixMilli(0)}
 	var err error
@@ -80,6 +84,7 @@ func newWorld(t *testing.T, seed uint64, topo *topology.Topology, counts map[str
 		must(t, w.cluster.CreateTopic(name, n))
 	}
 	w.group = w.cluster.Group(app, sim.TasksOf(w.layout))
+	w.group.Standbys, w.group.Careless = p.standbys, p.careless
 	w.cluster.LateMarkers = p.guarantee == eos.ExactlyOnce
 	for i := range p.processes {
 		w.processes = append(w.processes, &process{world: w, name: fmt.Sprint("p", i)})
@@ -127,6 +132,8 @@ func (w *world) portConfig(p *process) sim.PortConfig {
 		Fault: p.fault,
 		Skip:  func(processor.TopicPartition) bool { return w.chance(200) },
 		Later: func() bool { return w.chance(500) },
+
+		SkipTail: w.plan.skipTail,
 	}
 	if w.plan.callsAtOnce {
 		cfg.CallsPerPoll = 0
@@ -140,7 +147,8 @@ func (w *world) workerConfig(p *process) runtime.Config {
 		Opener: p.opener, StateDir: filepath.Join(w.plan.dir, p.name, fmt.Sprint(p.life/1000)),
 		CommitInterval: 100 * time.Millisecond, DrainInterval: 10 * time.Millisecond,
 		StagedBytes: w.plan.staged, FlushBytes: 2000, FlushInterval: flushInterval,
-		Now: func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Restored: func(r runtime.Restored) { p.restored = append(p.restored, r) },
+		Now:      func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 

@@ -1,0 +1,160 @@
+//go:build chaos
+
+package integration
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/millrace-streams/millrace/internal/brokertest"
+)
+
+// pulse sends a record to every partition of a topic every few milliseconds, and measures for how long each partition of the
+// output topic, read committed, says nothing.
+type pulse struct {
+	t       *testing.T
+	in      string
+	brokers []string
+	stop    chan struct{}
+	done    sync.WaitGroup
+
+	mu      sync.Mutex
+	last    map[int32]time.Time
+	longest map[int32]time.Duration
+	sent    int
+}
+
+const beat = 20 * time.Millisecond
+
+func newPulse(t *testing.T, brokers []string, in, out string, partitions int32) *pulse {
+	t.Helper()
+	p := &pulse{t: t, in: in, brokers: brokers, stop: make(chan struct{}), last: map[int32]time.Time{}, longest: map[int32]time.Duration{}}
+	conf := brokertest.Config()
+	conf.Consumer.IsolationLevel = sarama.ReadCommitted
+	conf.Consumer.MaxWaitTime = beat
+	consumer, err := sarama.NewConsumer(brokers, conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range partitions {
+		c, err := consumer.ConsumePartition(out, n, sarama.OffsetNewest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.done.Go(func() {
+			for range c.Messages() {
+				p.heard(n)
+			}
+		})
+		t.Cleanup(func() { c.AsyncClose() })
+	}
+	p.done.Go(func() { p.send(partitions) })
+	return p
+}
+
+func (p *pulse) send(partitions int32) {
+	conf := brokertest.Config()
+	conf.Producer.Partitioner = sarama.NewManualPartitioner
+	producer, err := sarama.NewSyncProducer(p.brokers, conf)
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	defer producer.Close()
+	for ticker := time.NewTicker(beat); ; {
+		select {
+		case <-p.stop:
+			ticker.Stop()
+			return
+		case <-ticker.C:
+		}
+		var messages []*sarama.ProducerMessage
+		for n := range partitions {
+			messages = append(messages, &sarama.ProducerMessage{Topic: p.in, Partition: n, Key: sarama.StringEncoder(fmt.Sprint("pulse", n)), Value: sarama.StringEncoder("x")})
+		}
+		if err := producer.SendMessages(messages); err != nil {
+			p.t.Error(err)
+			return
+		}
+		p.sent++
+	}
+}
+
+func (p *pulse) heard(partition int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if last, ok := p.last[partition]; ok {
+		p.longest[partition] = max(p.longest[partition], now.Sub(last))
+	}
+	p.last[partition] = now
+}
+
+// reset forgets the pauses so far, and returns the longest.
+func (p *pulse) reset() (longest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	for n, d := range p.longest {
+		longest = max(longest, d, now.Sub(p.last[n]))
+	}
+	clear(p.longest)
+	return longest
+}
+
+// Three processes are stopped and started again, one after the other, while records come in. No partition is idle for long:
+// its standby has the task before the records pile up, and gives it back when the process has caught up again.
+func TestRollingRestart(t *testing.T) {
+	needsReal(t)
+	for _, name := range []string{"bolt", "memory"} {
+		t.Run(name, func(t *testing.T) {
+			const partitions, keys, records = 6, 60_000, 180_000
+			brokers := brokertest.Brokers(t)
+			in, out := brokertest.Topic(t, "in", partitions), brokertest.Topic(t, "out", partitions)
+			s := spec{
+				Kind: "counting", Brokers: brokers, App: brokertest.UniqueName(t, "app"), In: in, Out: out, Quiet: true, Memory: name == "memory",
+				CommitInterval: 100 * time.Millisecond, Standbys: 1,
+			}
+			var dirs []string
+			var children []*child
+			up := func(n int) *child {
+				c := s
+				c.StateDir = dirs[n]
+				return spawn(t, c)
+			}
+			for n := range 3 {
+				dirs = append(dirs, t.TempDir())
+				children = append(children, up(n))
+			}
+			brokertest.Produce(t, brokers, in, numbered(records, keys)...)
+			waitCommitted(t, brokers, s.App, []string{in}, children[0].alive)
+			p := newPulse(t, brokers, in, out, partitions)
+			time.Sleep(10 * time.Second) // the group comes to rest
+			t.Logf("before: no partition was idle for more than %v", p.reset())
+			for n, c := range children {
+				c.stop()
+				time.Sleep(3 * time.Second)
+				t.Logf("stop of process %d: no partition was idle for more than %v", n, p.reset())
+				children[n] = up(n)
+				time.Sleep(12 * time.Second)
+				pause := p.reset()
+				t.Logf("start of process %d: no partition was idle for more than %v", n, pause)
+			}
+			close(p.stop)
+			time.Sleep(time.Second)
+			waitCommitted(t, brokers, s.App, []string{in}, children[0].alive)
+			for _, c := range children {
+				c.stop()
+			}
+			want := numberedCounts(records, keys)
+			for n := range partitions {
+				want[fmt.Sprint("pulse", n)] = int64(p.sent)
+			}
+			exactlyCounted(t, out, want)
+		})
+	}
+}
