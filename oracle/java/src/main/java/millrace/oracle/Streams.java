@@ -192,7 +192,22 @@ final class Streams {
             case "streamleft" -> in(op).leftJoin(other, JOINER, windows, with);
             default -> in(op).outerJoin(other, JOINER, windows, with);
         };
+        joinStores(op);
         g.put(op.id, g.diff.contains("join-headers") ? g.origin.bareOfOthers(joined) : joined);
+    }
+
+    /**
+     * joinStores names the stores of both sides. Those of an outer side have another name. One whose windows have no length
+     * cannot be listed.
+     */
+    private void joinStores(Scenario.Op op) {
+        if (op.n("before") + op.n("after") == 0) {
+            return;
+        }
+        String left = op.op.equals("streamouter") ? "-outer-this-join-store" : "-this-join-store";
+        String right = op.op.equals("streamjoin") ? "-other-join-store" : "-outer-other-join-store";
+        g.stores.put(op.id + ".left", new Graph.Stored(op.id + left, Graph.Kind.JOIN));
+        g.stores.put(op.id + ".right", new Graph.Stored(op.id + right, Graph.Kind.JOIN));
     }
 
     private void sink(Scenario.Op op) {

@@ -74,7 +74,7 @@ final class Tables {
         if (!op.has("history")) {
             return g.keyValue(op, STRING, STRING);
         }
-        g.stores.put(op.id, Graph.Kind.VERSIONED);
+        g.stores.put(op.id, new Graph.Stored(op.id, Graph.Kind.VERSIONED));
         return Materialized.<Object, Object>as(Stores.persistentVersionedKeyValueStore(op.id, op.ms("history")))
             .withKeySerde(STRING).withValueSerde(STRING);
     }

@@ -116,12 +116,14 @@ final class Windows {
     private <S extends StateStore> Materialized<Object, Object, S> retained(Scenario.Op op, Graph.Kind kind, Serde<Object> values) {
         boolean lasting = op.emit.equals("close") && g.diff.contains("close-keeps-all");
         if (kind == Graph.Kind.SESSION && lasting) {
-            g.stores.put(op.id, kind);
+            g.stores.put(op.id, new Graph.Stored(op.id, kind, retention(op)));
             long shown = op.n("size") + op.n("grace") + 1;
             return (Materialized) Materialized.as(new LastingSessions(op.id, shown))
                 .withKeySerde((Serde) STRING).withValueSerde((Serde) values).withRetention(ofMillis(shown));
         }
-        return g.<S>store(op, kind, STRING, values).withRetention(ofMillis(lasting ? 1L << 50 : retention(op)));
+        Materialized<Object, Object, S> store = g.store(op, kind, STRING, values);
+        g.stores.put(op.id, new Graph.Stored(op.id, kind, retention(op)));
+        return store.withRetention(ofMillis(lasting ? 1L << 50 : retention(op)));
     }
 
     /** retention is as given, or Kafka Streams' default, or Millrace's. */
