@@ -189,13 +189,24 @@ func (f *flock) stores(p *placed) (all map[string][]scenario.Row) {
 	f.t.Helper()
 	f.wait(func() (ok bool, state string) {
 		var err error
-		all, err = f.app.Stores(p.Scenario, f.life.app)
+		all, err = f.app.Stores(p.Scenario, whole{f})
 		if err != nil && !errors.Is(err, store.ErrNotReady) && !errors.Is(err, store.ErrNotLocal) {
 			f.t.Fatal(err)
 		}
 		return err == nil, fmt.Sprint(err)
 	})
 	return all
+}
+
+// whole makes queries wait until all partitions of a store are here.
+type whole struct{ *flock }
+
+func (w whole) Queried(d store.Declaration) (store.Queried, error) {
+	q, err := w.life.app.Queried(d)
+	if err == nil && len(q.Partitions) < int(w.partitions) && !w.globalStore(d.Name()) {
+		err = &store.UnavailableError{Store: d.Name(), Partition: -1}
+	}
+	return q, err
 }
 
 func ofTopic(rows []scenario.Row, topic string) []scenario.Row {

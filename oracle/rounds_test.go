@@ -44,8 +44,16 @@ func (f *flock) round(i int) (steps []numbered) {
 
 // global reports whether a topic is that of a global table.
 func (f *flock) global(topic string) bool {
+	return f.anyGlobal(func(op scenario.Op) bool { return op.From[0] == topic })
+}
+
+func (f *flock) globalStore(name string) bool {
+	return f.anyGlobal(func(op scenario.Op) bool { return op.ID == name })
+}
+
+func (f *flock) anyGlobal(is func(scenario.Op) bool) bool {
 	return slices.ContainsFunc(f.list, func(p *placed) bool {
-		return slices.ContainsFunc(p.Ops, func(op scenario.Op) bool { return op.Op == "globaltable" && op.From[0] == topic })
+		return slices.ContainsFunc(p.Ops, func(op scenario.Op) bool { return op.Op == "globaltable" && is(op) })
 	})
 }
 

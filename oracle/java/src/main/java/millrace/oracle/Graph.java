@@ -85,10 +85,17 @@ final class Graph {
         return h;
     }
 
-    /** grouped returns a group that an operator aggregates, without its null values if so asked. */
-    KGroupedStream<Object, Object> grouped(Scenario.Op op, int i, boolean presentOnly) {
+    /** How an aggregation treats null values: it counts them, or ignores them, or must not see them. */
+    enum Nulls { COUNTED, IGNORED, HIDDEN }
+
+    /** grouped returns a group that an operator aggregates. */
+    KGroupedStream<Object, Object> grouped(Scenario.Op op, int i, Nulls nulls) {
         Grouping g = from(op, i).as();
-        return g.by().apply(presentOnly ? g.stream().filter((k, v) -> v != null) : g.stream());
+        return g.by().apply(switch (nulls) {
+            case COUNTED -> g.stream();
+            case IGNORED -> Skipped.nulls(g.stream());
+            case HIDDEN -> g.stream().filter((k, v) -> v != null || k == null);
+        });
     }
 
     /** putTable names a table whose old values may not be what it held before: a table with a store behind it knows. */

@@ -63,6 +63,7 @@ final class Run {
         Properties p = properties(s, state);
         StreamsBuilder builder = new StreamsBuilder(new TopologyConfig(new StreamsConfig(p)));
         graph = new Graph(builder, s.diff);
+        Skipped.begin();
         Streams streams = new Streams(graph);
         Tables tables = new Tables(graph);
         Windows windows = new Windows(graph);
@@ -162,6 +163,10 @@ final class Run {
     }
 
     private long dropped() {
+        return counted() - (graph.diff.contains("ignored-records") ? Skipped.count() : 0);
+    }
+
+    private long counted() {
         return driver.metrics().entrySet().stream()
             .filter(e -> e.getKey().name().equals("dropped-records-total"))
             .mapToLong(e -> ((Double) e.getValue().metricValue()).longValue())
