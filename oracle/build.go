@@ -88,13 +88,13 @@ func (g *graph) topic(name string) topology.Topic[string, []byte] {
 // rows declares the store that is named after the operator, and has its contents compared.
 func (g *graph) rows(op scenario.Op) *store.KeyValue[string, []byte] {
 	s := store.NewKeyValue(op.ID, serde.String, serde.Bytes)
-	g.tables = append(g.tables, contentsOf(s, text))
+	g.tables = append(g.tables, rowsOf(s, text))
 	return s
 }
 
 func (g *graph) numbers(op scenario.Op) *store.KeyValue[string, int64] {
 	s := store.NewKeyValue(op.ID, serde.String, serde.Int64)
-	g.tables = append(g.tables, contentsOf(s, number))
+	g.tables = append(g.tables, rowsOf(s, number))
 	return s
 }
 

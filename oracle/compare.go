@@ -10,16 +10,19 @@ import (
 )
 
 // Compare returns what is different between the answers of Kafka Streams and Millrace, as text for people; "" if nothing is.
-// Compared are all written records with their order, and the contents of the stores that both have told.
+// Compared are all written records with their order, the number of those that were dropped, and the contents of the stores that both have told, in whatever order.
 func Compare(want, got scenario.Answer) string {
 	var b strings.Builder
 	if want.Error != "" || got.Error != "" {
 		fmt.Fprintf(&b, "errors: Kafka Streams %q, Millrace %q\n", want.Error, got.Error)
 	}
 	b.WriteString(columns("records", want.Out, got.Out))
+	if want.Dropped != got.Dropped {
+		fmt.Fprintf(&b, "records that were late or had no key: Kafka Streams %d, Millrace %d\n", want.Dropped, got.Dropped)
+	}
 	for _, name := range slices.Sorted(maps.Keys(got.Stores)) {
 		if rows, both := want.Stores[name]; both {
-			b.WriteString(columns("store "+name, rows, got.Stores[name]))
+			b.WriteString(columns("store "+name, ordered(rows), ordered(got.Stores[name])))
 		}
 	}
 	return b.String()
@@ -43,6 +46,12 @@ func columns(what string, want, got []scenario.Row) string {
 		fmt.Fprintf(&b, " %s %-46s %s\n", mark, l, r)
 	}
 	return b.String()
+}
+
+func ordered(rows []scenario.Row) []scenario.Row {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b scenario.Row) int { return strings.Compare(a.String(), b.String()) })
+	return rows
 }
 
 func at(lines []string, i int) string {

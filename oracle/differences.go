@@ -20,6 +20,10 @@ type Difference struct {
 // Differences returns all of them, in the order of docs/DIFFERENCES.md.
 func Differences() []Difference {
 	all := windowOps()
+	ignoring := slices.Concat([]string{"count", "reduce", "aggregate", "cogroup"}, aggregationsIn("sliding"), []string{
+		"streamjoin", "streamleft", "streamouter", "streamtablejoin", "streamtableleft", "streamglobaljoin", "streamgloballeft",
+		"tablejoin", "tableleft", "tableouter", "foreignjoin", "foreignleft",
+	})
 	return []Difference{
 		{Name: "null-value", Ops: []string{"map", "mapvalues", "flatmap", "flatmapvalues", "filter", "filternot", "selectkey", "split", "groupby"}},
 		{Name: "through-null-key", Ops: []string{"through"}},
@@ -34,6 +38,7 @@ func Differences() []Difference {
 		{Name: "versioned-delete-same-time", Ops: []string{"table", "totable"}, When: has("history"), Without: withoutDeletesAtSameTime},
 		{Name: "close-keeps-all", Ops: all, When: emitsOnClose},
 		{Name: "close-headers", Ops: all, When: emitsOnClose},
+		{Name: "ignored-records", Ops: ignoring},
 	}
 }
 

@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -56,7 +57,7 @@ func newFlock(t *testing.T, seed uint64, list []golden, set setting) *flock {
 	f.dir = filepath.Join(t.TempDir(), "state")
 	for i, g := range list {
 		p := &placed{given: g, prefix: fmt.Sprintf("%s.%d.", f.id, i)}
-		p.Scenario = probed(g.Scenario).Prefixed(p.prefix)
+		p.Scenario = g.Scenario.Prefixed(p.prefix)
 		p.rounds = rounds(p.Scenario, f.random, set.partitions > 1)
 		f.list = append(f.list, p)
 	}
@@ -74,11 +75,15 @@ func (f *flock) run() {
 		f.live(i, fates)
 	}
 	f.finish(stopped)
+	f.empty()
+	f.begin(stopped) // what is compared has just been restored
+	f.drain()
 	for _, p := range f.list {
 		if diff := f.compare(p); diff != "" {
 			f.t.Errorf("on the broker: %v\n%s", p.given.Scenario, diff)
 		}
 	}
+	f.finish(stopped)
 	f.t.Logf("%d scenarios, %d lives: %d dropped in the middle, %d before their first commit; %d times without local state; %d stores restored",
 		len(f.list), f.lives, f.ends[dropped], f.ends[unseen], f.emptied, f.restored.Load())
 }
@@ -110,7 +115,7 @@ func (f *flock) live(i int, fates []fate) {
 		f.begin(next(rest))
 	}
 	f.drain()
-	f.probe(i)
+	f.follow(i)
 }
 
 // sendSeen sends a round and waits until all of it has come to tasks.
@@ -173,12 +178,35 @@ func (f *flock) compare(p *placed) string {
 		return ""
 	}
 	want.Stores, got.Stores = p.given.Answer.Stores, map[string][]scenario.Row{}
-	for name := range want.Stores {
-		if text := f.app.Stores[p.prefix+name]; text != nil {
-			got.Stores[name] = f.content(p.prefix+name, text)
-		}
+	for name, rows := range f.stores(p) {
+		got.Stores[strings.TrimPrefix(name, p.prefix)] = rows
 	}
 	return oracle.Compare(want, got)
+}
+
+// stores returns what is in a scenario's stores, once all of them can be asked.
+func (f *flock) stores(p *placed) (all map[string][]scenario.Row) {
+	f.t.Helper()
+	f.wait(func() (ok bool, state string) {
+		var err error
+		all, err = f.app.Stores(p.Scenario, whole{f})
+		if err != nil && !errors.Is(err, store.ErrNotReady) && !errors.Is(err, store.ErrNotLocal) {
+			f.t.Fatal(err)
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+	return all
+}
+
+// whole makes queries wait until all partitions of a store are here.
+type whole struct{ *flock }
+
+func (w whole) Queried(d store.Declaration) (store.Queried, error) {
+	q, err := w.life.app.Queried(d)
+	if err == nil && len(q.Partitions) < int(w.partitions) && !w.globalStore(d.Name()) {
+		err = &store.UnavailableError{Store: d.Name(), Partition: -1}
+	}
+	return q, err
 }
 
 func ofTopic(rows []scenario.Row, topic string) []scenario.Row {
@@ -193,21 +221,6 @@ func (f *flock) comparable(rows []scenario.Row, topic string) []scenario.Row {
 	}
 	if f.partitions > 1 {
 		slices.SortFunc(rows, func(a, b scenario.Row) int { return strings.Compare(a.String(), b.String()) })
-	}
-	return rows
-}
-
-// content returns what a changelog says that its store holds.
-func (f *flock) content(store string, text oracle.Text) (rows []scenario.Row) {
-	latest := map[string]scenario.Row{}
-	for _, r := range f.read(f.id+"-"+store+"-changelog", text) {
-		r.Topic, r.Origin = "", ""
-		latest[*r.Key] = r
-	}
-	for _, key := range slices.Sorted(maps.Keys(latest)) {
-		if r := latest[key]; r.Value != nil {
-			rows = append(rows, r)
-		}
 	}
 	return rows
 }

@@ -75,10 +75,16 @@ func (f *flock) finish(end fate) {
 	f.life = nil
 	f.ends[end]++
 	if f.chance(50) {
-		f.emptied++
-		if err := os.RemoveAll(f.dir); err != nil {
-			f.t.Fatal(err)
-		}
+		f.empty()
+	}
+}
+
+// empty removes the local state.
+func (f *flock) empty() {
+	f.t.Helper()
+	f.emptied++
+	if err := os.RemoveAll(f.dir); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/millrace-streams/millrace/oracle/scenario"
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
-	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/testdriver"
 	"github.com/millrace-streams/millrace/topology"
 )
@@ -73,25 +72,6 @@ func origin(headers []processor.Header) string {
 	return strings.Join(values, ",")
 }
 
-// contents reads a store.
-type contents struct {
-	name string
-	read func(*testdriver.Driver) []scenario.Row
-	text Text // of the changelog
-}
-
-func contentsOf[V any](s *store.KeyValue[string, V], show func(V) string) contents {
-	read := func(d *testdriver.Driver) (rows []scenario.Row) {
-		in := testdriver.Store(d, s)
-		for _, p := range in.All() {
-			_, ts, _ := in.GetWithTime(p.Key)
-			rows = append(rows, scenario.Row{Key: &p.Key, Value: new(show(p.Value)), Time: ts})
-		}
-		return rows
-	}
-	return contents{s.Name(), read, textOf(s.KeySerde(), plain, s.ValueSerde(), show)}
-}
-
 // Millrace runs a scenario on the test driver: the loop of the application. After each step, all that it caused is processed and
 // committed. before, if not nil, is called before each step with its index. An error is a topology that cannot be built.
 func Millrace(s scenario.Scenario, before func(*testdriver.Driver, int), opts ...testdriver.Option) (a scenario.Answer, err error) {
@@ -126,12 +106,9 @@ func Millrace(s scenario.Scenario, before func(*testdriver.Driver, int), opts ..
 			return a, nil
 		}
 	}
-	a.Dropped = int64(len(d.Dropped()))
-	a.Stores = map[string][]scenario.Row{}
-	for _, t := range g.tables {
-		a.Stores[t.name] = t.read(d)
-	}
-	return a, nil
+	a.Dropped = int64(len(d.Dropped()) + len(d.Late()))
+	a.Stores, err = g.contents(s, d)
+	return a, err
 }
 
 func senders(g *graph, d *testdriver.Driver) map[string]func(int, scenario.Step) {

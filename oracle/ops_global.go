@@ -2,8 +2,6 @@ package oracle
 
 import (
 	"github.com/millrace-streams/millrace/oracle/scenario"
-	"github.com/millrace-streams/millrace/serde"
-	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/topology"
 )
 
@@ -18,8 +16,7 @@ func init() {
 type global = topology.Global[string, []byte]
 
 func buildGlobalTable(g *graph, op scenario.Op) {
-	s := store.NewKeyValue(op.ID, serde.String, serde.Bytes)
-	g.put(op, topology.GlobalTable(g.b, g.topic(op.From[0]), s))
+	g.put(op, topology.GlobalTable(g.b, g.topic(op.From[0]), g.rows(op)))
 }
 
 func buildJoinGlobal(g *graph, op scenario.Op) {

@@ -20,13 +20,13 @@ type (
 func init() {
 	register(map[string]func(*graph, scenario.Op){
 		"session.count": func(g *graph, op scenario.Op) {
-			g.put(op, topology.CountSessions(sessions(g, op), sessionStore(g, op, serde.Int64), emission(op)...))
+			g.put(op, topology.CountSessions(sessions(g, op), sessionStore(g, op, serde.Int64, number), emission(op)...))
 		},
 		"session.reduce": func(g *graph, op scenario.Op) {
-			g.put(op, topology.ReduceSessions(sessions(g, op), reducing(op.Fn), sessionStore(g, op, serde.Bytes), emission(op)...))
+			g.put(op, topology.ReduceSessions(sessions(g, op), reducing(op.Fn), sessionStore(g, op, serde.Bytes, text), emission(op)...))
 		},
 		"session.aggregate": func(g *graph, op scenario.Op) {
-			g.put(op, topology.AggregateSessions(sessions(g, op), initial, adding(op.Fn), merging, sessionStore(g, op, serde.Bytes), emission(op)...))
+			g.put(op, topology.AggregateSessions(sessions(g, op), initial, adding(op.Fn), merging, sessionStore(g, op, serde.Bytes, text), emission(op)...))
 		},
 		"suppress":  buildSuppress,
 		"tsuppress": buildSuppress,
@@ -34,13 +34,13 @@ func init() {
 	for _, window := range []string{"tumbling", "hopping", "sliding"} {
 		register(map[string]func(*graph, scenario.Op){
 			window + ".count": func(g *graph, op scenario.Op) {
-				g.put(op, topology.CountWindows(windows(g, op), windowStore(g, op, serde.Int64), emission(op)...))
+				g.put(op, topology.CountWindows(windows(g, op), windowStore(g, op, serde.Int64, number), emission(op)...))
 			},
 			window + ".reduce": func(g *graph, op scenario.Op) {
-				g.put(op, topology.ReduceWindows(windows(g, op), reducing(op.Fn), windowStore(g, op, serde.Bytes), emission(op)...))
+				g.put(op, topology.ReduceWindows(windows(g, op), reducing(op.Fn), windowStore(g, op, serde.Bytes, text), emission(op)...))
 			},
 			window + ".aggregate": func(g *graph, op scenario.Op) {
-				g.put(op, topology.AggregateWindows(windows(g, op), initial, adding(op.Fn), windowStore(g, op, serde.Bytes), emission(op)...))
+				g.put(op, topology.AggregateWindows(windows(g, op), initial, adding(op.Fn), windowStore(g, op, serde.Bytes, text), emission(op)...))
 			},
 		})
 	}
@@ -71,13 +71,15 @@ func windows(g *graph, op scenario.Op) topology.WindowedStream[string, []byte] {
 }
 
 // windowStore declares the store of the operator, and remembers how its windows are encoded as keys of topics.
-func windowStore[V any](g *graph, op scenario.Op, values serde.Serde[V]) *store.Window[string, V] {
+func windowStore[V any](g *graph, op scenario.Op, values serde.Serde[V], show func(V) string) *store.Window[string, V] {
 	_, options := windowing(op)
 	if _, given := op.N["retention"]; given {
 		options.Retention = ms(op, "retention")
 	}
 	g.windows[op.ID] = store.TimeWindowed(serde.String, options.Size)
-	return store.NewWindow(op.ID, serde.String, values, options)
+	s := store.NewWindow(op.ID, serde.String, values, options)
+	g.tables = append(g.tables, windowsOf(s, show))
+	return s
 }
 
 func sessionWindows(op scenario.Op) topology.SessionWindows {
@@ -88,13 +90,15 @@ func sessions(g *graph, op scenario.Op) topology.SessionStream[string, []byte] {
 	return topology.SessionsBy(from[grouped](g, op, 0), sessionWindows(op))
 }
 
-func sessionStore[V any](g *graph, op scenario.Op, values serde.Serde[V]) *store.Session[string, V] {
+func sessionStore[V any](g *graph, op scenario.Op, values serde.Serde[V], show func(V) string) *store.Session[string, V] {
 	options := sessionWindows(op).Store()
 	if _, given := op.N["retention"]; given {
 		options.Retention = ms(op, "retention")
 	}
 	g.windows[op.ID] = store.SessionWindowed(serde.String)
-	return store.NewSession(op.ID, serde.String, values, options)
+	s := store.NewSession(op.ID, serde.String, values, options)
+	g.tables = append(g.tables, sessionsOf(s, show))
+	return s
 }
 
 // emission returns the options of an aggregation in windows.

@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/millrace-streams/millrace/oracle/scenario"
 )
@@ -39,6 +40,53 @@ func (f *flock) round(i int) (steps []numbered) {
 		}
 	}
 	return steps
+}
+
+// global reports whether a topic is that of a global table.
+func (f *flock) global(topic string) bool {
+	return f.anyGlobal(func(op scenario.Op) bool { return op.From[0] == topic })
+}
+
+func (f *flock) globalStore(name string) bool {
+	return f.anyGlobal(func(op scenario.Op) bool { return op.ID == name })
+}
+
+func (f *flock) anyGlobal(is func(scenario.Op) bool) bool {
+	return slices.ContainsFunc(f.list, func(p *placed) bool {
+		return slices.ContainsFunc(p.Ops, func(op scenario.Op) bool { return op.Op == "globaltable" && is(op) })
+	})
+}
+
+// follow waits until global tables hold what a round has sent to their topics: no lag says so.
+func (f *flock) follow(i int) {
+	f.t.Helper()
+	for _, p := range f.list {
+		for _, op := range p.Ops {
+			if op.Op == "globaltable" && i < len(p.rounds) && p.rounds[i][0].Topic == op.From[0] {
+				f.wait(func() (bool, string) { return f.holds(p, op.ID, p.rounds[i]), "a global table is behind its topic" })
+			}
+		}
+	}
+}
+
+// holds reports whether a store holds the latest values of records.
+func (f *flock) holds(p *placed, name string, records []numbered) bool {
+	f.t.Helper()
+	want, rows := map[string]*string{}, map[string]*string{}
+	for _, r := range records {
+		if r.Key != nil {
+			want[*r.Key] = r.Value
+		}
+	}
+	for _, r := range f.stores(p)[name] {
+		rows[*r.Key] = r.Value
+	}
+	for key, v := range want {
+		if row := rows[key]; (row == nil) != (v == nil) || v != nil && *row != *v {
+			return false
+		}
+	}
+	return true
 }
 
 // fates draws how lives end: for each round, what becomes of the one that sees its records first.

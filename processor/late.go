@@ -1,6 +1,7 @@
 package processor
 
-// Late is a record that came when a window of its was closed already.
+// Late is a record that came when a window of its was closed already, or its store had moved on
+// without it.
 type Late struct {
 	Task      TaskID
 	Node      string
@@ -9,9 +10,10 @@ type Late struct {
 	Offset    int64  // -1 without a topic
 	Timestamp int64  // of the record
 	// Start and End are the bounds of the window, of a session those that it would have had. A record of a join has none: it
-	// is late for the store of its side, both bounds are its timestamp, and it is still joined with what there is.
+	// is late for the store of its side, both bounds are its timestamp, and it is still joined with what there is. Nor has a record
+	// of a versioned table from before the history, which changes nothing.
 	Start, End int64
-	// StreamTime is the highest timestamp that the node has seen.
+	// StreamTime is the highest timestamp that the node has seen; of a versioned table, that its store has taken up.
 	StreamTime int64
 }
 

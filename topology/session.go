@@ -147,7 +147,9 @@ func (t *sessionRows[K, A]) put(w store.Windowed[K], v A, ts int64, headers []pr
 	var e *store.Entry
 	switch {
 	case c.exists:
-		e, err = t.view.PutRecord(w, v, ts, headers)
+		if e, err = t.view.PutRecord(w, v, ts, headers); err == nil && e == nil {
+			err = t.lost(w, ts, t.view.Time)
+		}
 	case old.exists:
 		e, err = t.view.RemoveRecord(w, ts, headers)
 	case !t.atOnce:

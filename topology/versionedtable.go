@@ -96,11 +96,23 @@ func (t *versions[K, V]) process(r processor.Record[K, V]) error {
 	} else {
 		to, stored, err = t.rows.DeleteRecord(r.Key, r.Timestamp, r.Headers)
 	}
-	if err != nil || !stored {
+	if err != nil {
 		return processor.Failed(t.node, processor.KindProcess, err)
+	}
+	if !stored {
+		return t.late(r.Timestamp)
 	}
 	c.Outdated = to != store.NoEnd
 	return t.next(processor.Record[K, processor.Change[V]]{Key: r.Key, Value: c, Timestamp: r.Timestamp, Headers: r.Headers})
+}
+
+// late reports a record from before the history.
+func (t *versions[K, V]) late(ts int64) error {
+	now, err := t.rows.Time()
+	if err == nil {
+		t.task.Late(processor.Late{Node: t.node, Timestamp: ts, Start: ts, End: ts, StreamTime: now})
+	}
+	return processor.Failed(t.node, processor.KindProcess, err)
 }
 
 // latest begins a change with the value before, if it is wanted.

@@ -248,7 +248,9 @@ func (t *windowRows[K, A]) put(k K, start int64, v A, ts int64, headers []proces
 	var e *store.Entry
 	switch {
 	case w.exists:
-		e, err = t.view.PutRecord(k, v, start, ts, headers)
+		if e, err = t.view.PutRecord(k, v, start, ts, headers); err == nil && e == nil {
+			err = t.lost(w.window, ts, t.view.Time)
+		}
 	case old.exists:
 		e, err = t.view.DeleteRecord(k, start, ts, headers)
 	case !t.atOnce:
@@ -258,6 +260,15 @@ func (t *windowRows[K, A]) put(k K, start int64, v A, ts int64, headers []proces
 		return t.failed(err)
 	}
 	return t.changed(w, e)
+}
+
+// lost reports a row that its store does not take up any more: another stream that is aggregated in it is further on.
+func (c *windowChanges[K, A]) lost(w store.Windowed[K], ts int64, time func() (int64, error)) error {
+	now, err := time()
+	if err == nil {
+		c.task.Late(processor.Late{Node: c.node, Timestamp: ts, Start: w.Start, End: w.End, StreamTime: now})
+	}
+	return err
 }
 
 // windowsView is the view of a table of windows.

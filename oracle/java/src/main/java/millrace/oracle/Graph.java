@@ -46,14 +46,22 @@ final class Graph {
     record Grouping(KStream<Object, Object> stream, Function<KStream<Object, Object>, KGroupedStream<Object, Object>> by) {}
 
     /** The kinds of stores whose content is reported. */
-    enum Kind { KEY_VALUE, VERSIONED, WINDOW, SESSION }
+    enum Kind { KEY_VALUE, VERSIONED, WINDOW, SESSION, JOIN }
+
+    /** A store whose content is reported. The retention bounds which of its rows are. */
+    record Stored(String name, Kind kind, long retention) {
+        Stored(String name, Kind kind) {
+            this(name, kind, Long.MAX_VALUE);
+        }
+    }
 
     final StreamsBuilder builder;
     final Set<String> diff;
     final Origin origin = new Origin();
     final Map<String, Serde<Object>> inputs = new LinkedHashMap<>();
     final Map<String, Handle> outputs = new LinkedHashMap<>();
-    final Map<String, Kind> stores = new LinkedHashMap<>();
+    /** By the names under which they are reported. */
+    final Map<String, Stored> stores = new LinkedHashMap<>();
     private final Map<String, Handle> handles = new HashMap<>();
 
     Graph(StreamsBuilder builder, Set<String> diff) {
@@ -77,10 +85,17 @@ final class Graph {
         return h;
     }
 
-    /** grouped returns a group that an operator aggregates, without its null values if so asked. */
-    KGroupedStream<Object, Object> grouped(Scenario.Op op, int i, boolean presentOnly) {
+    /** How an aggregation treats null values: it counts them, or ignores them, or must not see them. */
+    enum Nulls { COUNTED, IGNORED, HIDDEN }
+
+    /** grouped returns a group that an operator aggregates. */
+    KGroupedStream<Object, Object> grouped(Scenario.Op op, int i, Nulls nulls) {
         Grouping g = from(op, i).as();
-        return g.by().apply(presentOnly ? g.stream().filter((k, v) -> v != null) : g.stream());
+        return g.by().apply(switch (nulls) {
+            case COUNTED -> g.stream();
+            case IGNORED -> Skipped.nulls(g.stream());
+            case HIDDEN -> g.stream().filter((k, v) -> v != null || k == null);
+        });
     }
 
     /** putTable names a table whose old values may not be what it held before: a table with a store behind it knows. */
@@ -106,7 +121,7 @@ final class Graph {
     /** A store named after the operator, with content of the given serdes. */
     <S extends StateStore> Materialized<Object, Object, S> store(
             Scenario.Op op, Kind kind, Serde<Object> keys, Serde<Object> values) {
-        stores.put(op.id, kind);
+        stores.put(op.id, new Stored(op.id, kind));
         return Materialized.<Object, Object, S>as(op.id).withKeySerde(keys).withValueSerde(values);
     }
 

@@ -37,6 +37,7 @@ final class Run {
     private final Map<String, TestInputTopic<Object, Object>> inputs = new LinkedHashMap<>();
     private final Map<String, TestOutputTopic<Object, Object>> outputs = new LinkedHashMap<>();
     private final TreeSet<String> keys = new TreeSet<>();
+    private final TreeSet<Long> times = new TreeSet<>();
     private final ObjectNode answer = JSON.createObjectNode();
     private final ArrayNode out = JSON.createArrayNode();
 
@@ -62,6 +63,7 @@ final class Run {
         Properties p = properties(s, state);
         StreamsBuilder builder = new StreamsBuilder(new TopologyConfig(new StreamsConfig(p)));
         graph = new Graph(builder, s.diff);
+        Skipped.begin();
         Streams streams = new Streams(graph);
         Tables tables = new Tables(graph);
         Windows windows = new Windows(graph);
@@ -110,9 +112,9 @@ final class Run {
             return answer.put("error", describe(e));
         }
         answer.put("dropped", dropped());
-        Contents contents = new Contents(driver, keys);
+        Contents contents = new Contents(driver, keys, times);
         ObjectNode stores = answer.putObject("stores");
-        graph.stores.forEach((name, kind) -> stores.set(name, contents.of(name, kind)));
+        graph.stores.forEach((name, stored) -> stores.set(name, contents.of(stored.name(), stored)));
         return answer;
     }
 
@@ -127,6 +129,7 @@ final class Run {
         if (key != null) {
             keys.add(key);
         }
+        times.add(step.get(3).asLong());
         RecordHeaders headers = new RecordHeaders();
         headers.add(HEADER, Integer.toString(number).getBytes(StandardCharsets.UTF_8));
         inputs.get(topic).pipeInput(new TestRecord<>(key, text(step.get(2)), headers, step.get(3).asLong()));
@@ -140,9 +143,6 @@ final class Run {
         outputs.forEach((name, topic) -> {
             while (!topic.isEmpty()) {
                 TestRecord<Object, Object> r = topic.readRecord();
-                if (r.key() != null) {
-                    keys.add(r.key().toString());
-                }
                 ArrayNode row = out.addArray().add(step).add(name).add(text(r.key())).add(text(r.value())).add(r.timestamp());
                 String from = numbers(r.headers());
                 if (!from.equals(Integer.toString(step))) {
@@ -163,6 +163,10 @@ final class Run {
     }
 
     private long dropped() {
+        return counted() - (graph.diff.contains("ignored-records") ? Skipped.count() : 0);
+    }
+
+    private long counted() {
         return driver.metrics().entrySet().stream()
             .filter(e -> e.getKey().name().equals("dropped-records-total"))
             .mapToLong(e -> ((Double) e.getValue().metricValue()).longValue())

@@ -154,7 +154,7 @@ final class Streams {
     }
 
     private void joinTable(Scenario.Op op) {
-        KStream<Object, Object> in = in(op);
+        KStream<Object, Object> in = Skipped.allNulls(in(op));
         Joined<Object, Object, Object> with = Joined.with(STRING, STRING, STRING, op.id);
         if (op.has("grace")) {
             with = with.withGracePeriod(op.ms("grace"));
@@ -172,9 +172,10 @@ final class Streams {
 
     private void joinGlobal(Scenario.Op op) {
         GlobalKTable<Object, Object> table = g.from(op, 1).as();
+        KStream<Object, Object> in = Skipped.allNulls(in(op));
         g.put(op.id, op.op.endsWith("left")
-            ? in(op).leftJoin(table, (k, v) -> Functions.key(op.key, k, v), JOINER, g.named(op))
-            : in(op).join(table, (k, v) -> Functions.key(op.key, k, v), JOINER, g.named(op)));
+            ? in.leftJoin(table, (k, v) -> Functions.key(op.key, k, v), JOINER, g.named(op))
+            : in.join(table, (k, v) -> Functions.key(op.key, k, v), JOINER, g.named(op)));
     }
 
     private void joinStream(Scenario.Op op) {
@@ -186,13 +187,30 @@ final class Streams {
         if (g.diff.contains("join-same-time")) {
             with = with.withDslStoreSuppliers(new LongerRetention());
         }
-        KStream<Object, Object> other = g.from(op, 1).stream();
+        long retention = Math.max(1, op.n("before") + op.n("after") + op.n("grace"));
+        KStream<Object, Object> left = Skipped.nulls(in(op), retention);
+        KStream<Object, Object> right = Skipped.nulls(g.from(op, 1).stream(), retention);
         KStream<Object, Object> joined = switch (op.op) {
-            case "streamjoin" -> in(op).join(other, JOINER, windows, with);
-            case "streamleft" -> in(op).leftJoin(other, JOINER, windows, with);
-            default -> in(op).outerJoin(other, JOINER, windows, with);
+            case "streamjoin" -> left.join(right, JOINER, windows, with);
+            case "streamleft" -> left.leftJoin(right, JOINER, windows, with);
+            default -> left.outerJoin(right, JOINER, windows, with);
         };
+        joinStores(op);
         g.put(op.id, g.diff.contains("join-headers") ? g.origin.bareOfOthers(joined) : joined);
+    }
+
+    /**
+     * joinStores names the stores of both sides. Those of an outer side have another name. One whose windows have no length
+     * cannot be listed.
+     */
+    private void joinStores(Scenario.Op op) {
+        if (op.n("before") + op.n("after") == 0) {
+            return;
+        }
+        String left = op.op.equals("streamouter") ? "-outer-this-join-store" : "-this-join-store";
+        String right = op.op.equals("streamjoin") ? "-other-join-store" : "-outer-other-join-store";
+        g.stores.put(op.id + ".left", new Graph.Stored(op.id + left, Graph.Kind.JOIN));
+        g.stores.put(op.id + ".right", new Graph.Stored(op.id + right, Graph.Kind.JOIN));
     }
 
     private void sink(Scenario.Op op) {

@@ -74,7 +74,7 @@ final class Tables {
         if (!op.has("history")) {
             return g.keyValue(op, STRING, STRING);
         }
-        g.stores.put(op.id, Graph.Kind.VERSIONED);
+        g.stores.put(op.id, new Graph.Stored(op.id, Graph.Kind.VERSIONED));
         return Materialized.<Object, Object>as(Stores.persistentVersionedKeyValueStore(op.id, op.ms("history")))
             .withKeySerde(STRING).withValueSerde(STRING);
     }
@@ -128,7 +128,7 @@ final class Tables {
     }
 
     private void aggregate(Scenario.Op op) {
-        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, false);
+        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, Graph.Nulls.IGNORED);
         if (op.op.equals("count")) {
             @SuppressWarnings("unchecked")
             Materialized<Object, Long, KeyValueStore<Bytes, byte[]>> store =
@@ -142,10 +142,10 @@ final class Tables {
     }
 
     /** cogroup combines the groups that it is made from; each marks what it adds with its place. */
-    static CogroupedKStream<Object, Object> cogrouped(Graph g, Scenario.Op op, boolean presentOnly) {
+    static CogroupedKStream<Object, Object> cogrouped(Graph g, Scenario.Op op, Graph.Nulls nulls) {
         CogroupedKStream<Object, Object> all = null;
         for (int i = 0; i < op.from.size(); i++) {
-            KGroupedStream<Object, Object> grouped = g.grouped(op, i, presentOnly);
+            KGroupedStream<Object, Object> grouped = g.grouped(op, i, nulls);
             int place = i;
             if (all == null) {
                 all = grouped.cogroup((k, v, row) -> Functions.add(op.fn, row, place + Functions.text(v)));
@@ -157,7 +157,7 @@ final class Tables {
     }
 
     private void cogroup(Scenario.Op op) {
-        g.putTable(op, cogrouped(g, op, false).aggregate(() -> "0", g.named(op), g.keyValue(op, STRING, STRING)), STRING, STRING);
+        g.putTable(op, cogrouped(g, op, Graph.Nulls.IGNORED).aggregate(() -> "0", g.named(op), g.keyValue(op, STRING, STRING)), STRING, STRING);
     }
 
     private void aggregateTable(Scenario.Op op) {

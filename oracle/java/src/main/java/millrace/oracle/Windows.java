@@ -53,19 +53,23 @@ final class Windows {
         return true;
     }
 
-    /** skipsNulls: in time and session windows, Kafka Streams shows null values to the functions. */
-    private boolean skipsNulls(String window, String aggregation) {
-        return g.diff.contains("window-null-value") && !window.equals("sliding") && !aggregation.equals("count");
+    /** nulls: in time and session windows, Kafka Streams counts null values and shows them to functions. */
+    private Graph.Nulls nulls(String window, String aggregation) {
+        if (window.equals("sliding")) {
+            return Graph.Nulls.IGNORED;
+        }
+        boolean hidden = g.diff.contains("window-null-value") && !aggregation.equals("count");
+        return hidden ? Graph.Nulls.HIDDEN : Graph.Nulls.COUNTED;
     }
 
     private KTable<?, ?> windows(Scenario.Op op, String window, String aggregation) {
         if (aggregation.equals("cogroup")) {
-            var all = Tables.cogrouped(g, op, skipsNulls(window, aggregation));
+            var all = Tables.cogrouped(g, op, nulls(window, aggregation));
             TimeWindowedCogroupedKStream<Object, Object> in =
                 window.equals("sliding") ? all.windowedBy(sliding(op)) : all.windowedBy(time(op, window));
             return in.aggregate(() -> "0", g.named(op), retained(op));
         }
-        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, skipsNulls(window, aggregation));
+        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, nulls(window, aggregation));
         TimeWindowedKStream<Object, Object> in =
             window.equals("sliding") ? grouped.windowedBy(sliding(op)) : grouped.windowedBy(time(op, window));
         in = in.emitStrategy(emit(op));
@@ -82,10 +86,10 @@ final class Windows {
         Materialized<Object, Object, SessionStore<Bytes, byte[]>> store =
             retained(op, Graph.Kind.SESSION, aggregation.equals("count") ? LONG : STRING);
         if (aggregation.equals("cogroup")) {
-            SessionWindowedCogroupedKStream<Object, Object> in = Tables.cogrouped(g, op, skipsNulls("session", aggregation)).windowedBy(gap);
+            SessionWindowedCogroupedKStream<Object, Object> in = Tables.cogrouped(g, op, nulls("session", aggregation)).windowedBy(gap);
             return in.aggregate(() -> "0", (k, a, b) -> Functions.merge(a, b), g.named(op), store);
         }
-        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, skipsNulls("session", aggregation));
+        KGroupedStream<Object, Object> grouped = g.grouped(op, 0, nulls("session", aggregation));
         SessionWindowedKStream<Object, Object> in = grouped.windowedBy(gap).emitStrategy(emit(op));
         return switch (aggregation) {
             case "count" -> in.count(g.named(op), (Materialized) store);
@@ -116,12 +120,14 @@ final class Windows {
     private <S extends StateStore> Materialized<Object, Object, S> retained(Scenario.Op op, Graph.Kind kind, Serde<Object> values) {
         boolean lasting = op.emit.equals("close") && g.diff.contains("close-keeps-all");
         if (kind == Graph.Kind.SESSION && lasting) {
-            g.stores.put(op.id, kind);
+            g.stores.put(op.id, new Graph.Stored(op.id, kind, retention(op)));
             long shown = op.n("size") + op.n("grace") + 1;
             return (Materialized) Materialized.as(new LastingSessions(op.id, shown))
                 .withKeySerde((Serde) STRING).withValueSerde((Serde) values).withRetention(ofMillis(shown));
         }
-        return g.<S>store(op, kind, STRING, values).withRetention(ofMillis(lasting ? 1L << 50 : retention(op)));
+        Materialized<Object, Object, S> store = g.store(op, kind, STRING, values);
+        g.stores.put(op.id, new Graph.Stored(op.id, kind, retention(op)));
+        return store.withRetention(ofMillis(lasting ? 1L << 50 : retention(op)));
     }
 
     /** retention is as given, or Kafka Streams' default, or Millrace's. */
