@@ -53,7 +53,7 @@ func run(ctx context.Context, o options) error {
 	defer cluster.Close()
 	r := &measure.Runner{Brokers: o.brokers, Cluster: cluster, Interval: o.interval, Threads: o.threads, Profiles: o.profiles}
 	rep := o.report()
-	rep.KafkaStreams = o.java(ctx, r)
+	rep.KafkaStreams = o.streams(ctx, r)
 	for _, w := range o.workloads {
 		if err := o.measure(ctx, r, w, rep.Section(w)); err != nil {
 			return err
@@ -80,14 +80,14 @@ func (o options) report() *report.Report {
 	}
 }
 
-// java makes Kafka Streams ready, if it is to run, and returns its version or why there is none.
-func (o options) java(ctx context.Context, r *measure.Runner) string {
+// streams makes Kafka Streams ready, if it is to run, and returns its version or why there is none.
+func (o options) streams(ctx context.Context, r *measure.Runner) string {
 	for _, w := range o.workloads {
 		for _, c := range o.contenders {
 			if !c.Java() || !c.Can(w) {
 				continue
 			}
-			peer, err := contender.BuildPeer(ctx, o.peer)
+			peer, err := contender.BuildPeer(ctx, o.peer, o.java)
 			if err != nil {
 				slog.Error("only what is in Go is run", "error", err)
 				return err.Error()

@@ -29,6 +29,7 @@ type options struct {
 	html       string
 	profiles   string
 	peer       string // the folder of the Java program
+	java       []string
 }
 
 func parse(args []string) (options, error) {
@@ -50,6 +51,7 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.slow, "slow", 20*time.Second, "whose runs take longer has two of them")
 	f.IntVar(&o.threads, "threads", 2, "workers of Millrace, stream threads of Kafka Streams")
 	f.DurationVar(&o.interval, "commit-interval", 100*time.Millisecond, "time between commits")
+	java := f.String("java", "-Xmx1g", "`options` of the JVM that runs Kafka Streams, comma-separated")
 	f.StringVar(&o.json, "json", "", "`file` for all figures as JSON")
 	f.StringVar(&o.html, "html", "", "`file` for a page with charts")
 	f.StringVar(&o.profiles, "profile", "", "`folder` for profiles of CPU and allocations of each run in Go")
@@ -61,7 +63,7 @@ func parse(args []string) (options, error) {
 	if f.NArg() > 0 || o.runs < 1 || o.scale <= 0 || o.threads < 1 || o.interval < time.Millisecond {
 		return o, fmt.Errorf("bad arguments: see -help")
 	}
-	o.brokers = list(*brokers)
+	o.brokers, o.java = list(*brokers), list(*java)
 	return o, o.pick(recovery, list(*workloads), list(*contenders))
 }
 

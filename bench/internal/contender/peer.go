@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,17 +17,18 @@ import (
 type Peer struct {
 	classes string
 	version string
+	options []string // of java
 }
 
 // BuildPeer builds the program in the folder bench/peer, if need be; the first time Maven fetches the jars. The error says what is missing.
-func BuildPeer(ctx context.Context, folder string) (*Peer, error) {
+func BuildPeer(ctx context.Context, folder string, options []string) (*Peer, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(folder, "build.sh"))
 	cmd.Stderr = os.Stderr
 	classes, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("Kafka Streams cannot be run: %s: %w", cmd.Path, err)
 	}
-	p := &Peer{classes: strings.TrimSpace(string(classes))}
+	p := &Peer{classes: strings.TrimSpace(string(classes)), options: options}
 	for _, entry := range strings.Split(p.classes, ":") {
 		jars, _ := filepath.Glob(filepath.Join(filepath.Dir(entry), "kafka-streams-*.jar"))
 		for _, jar := range jars {
@@ -45,18 +47,18 @@ func (p *Peer) Command(ctx context.Context, c Contender, j Job) *exec.Cmd {
 	if j.Workload.Measure.Recovery() { // it has much to say about being killed
 		level = "off"
 	}
-	args := []string{
-		"-cp", p.classes, "-Dorg.slf4j.simpleLogger.defaultLogLevel=" + level, "millrace.bench.Peer",
-		"kind=" + string(j.Workload.Kind), "in=" + j.Workload.Topic, "table=" + j.Workload.Table, "out=" + j.Out,
-		"store=" + work.Store, "repartition=" + work.Repartition,
-		"window=" + ms(work.Window.Milliseconds()), "grace=" + ms(work.Grace.Milliseconds()),
-		"streams.application.id=" + j.App,
-		"streams.bootstrap.servers=" + strings.Join(j.Brokers, ","),
-		"streams.processing.guarantee=" + string(j.Workload.Guarantee),
-		"streams.num.stream.threads=" + strconv.Itoa(j.Threads),
-		"streams.commit.interval.ms=" + ms(j.Interval.Milliseconds()),
-		"streams.state.dir=" + j.Dir,
-	}
+	args := append(slices.Clone(p.options),
+		"-cp", p.classes, "-Dorg.slf4j.simpleLogger.defaultLogLevel="+level, "millrace.bench.Peer",
+		"kind="+string(j.Workload.Kind), "in="+j.Workload.Topic, "table="+j.Workload.Table, "out="+j.Out,
+		"store="+work.Store, "repartition="+work.Repartition,
+		"window="+ms(work.Window.Milliseconds()), "grace="+ms(work.Grace.Milliseconds()),
+		"streams.application.id="+j.App,
+		"streams.bootstrap.servers="+strings.Join(j.Brokers, ","),
+		"streams.processing.guarantee="+string(j.Workload.Guarantee),
+		"streams.num.stream.threads="+strconv.Itoa(j.Threads),
+		"streams.commit.interval.ms="+ms(j.Interval.Milliseconds()),
+		"streams.state.dir="+j.Dir,
+	)
 	if c.settings != nil {
 		for _, s := range c.settings(j) {
 			args = append(args, "streams."+s)

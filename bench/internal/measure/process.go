@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -78,10 +79,10 @@ func (p *process) follow(stdout io.Reader, fail context.CancelCauseFunc) {
 			p.mu.Unlock()
 		}
 	}
-	err := p.cmd.Wait()
+	p.err = p.cmd.Wait()
 	text := strings.TrimSpace(p.stderr.String())
-	if err != nil {
-		p.err = fmt.Errorf("the process ended: %w: %s", err, text)
+	if p.err != nil {
+		p.err = fmt.Errorf("%w: %s", p.err, text)
 	} else if text != "" {
 		slog.Warn("a run had something to say", "said", text)
 	}
@@ -89,7 +90,7 @@ func (p *process) follow(stdout io.Reader, fail context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.dropped {
-		fail(fmt.Errorf("the process ended early: %w: %s", err, text))
+		fail(errors.Join(errors.New("the process ended early"), p.err))
 	}
 }
 

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
@@ -33,6 +34,7 @@ public final class Peer {
         }
 
         CountDownLatch ended = new CountDownLatch(1);
+        AtomicBoolean failed = new AtomicBoolean();
         try (KafkaStreams streams = new KafkaStreams(Topologies.of(job), settings)) {
             streams.setGlobalStateRestoreListener(events);
             streams.setStateListener((now, before) -> {
@@ -42,6 +44,7 @@ public final class Peer {
             });
             streams.setUncaughtExceptionHandler(e -> {
                 e.printStackTrace();
+                failed.set(true);
                 ended.countDown();
                 return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
             });
@@ -58,6 +61,7 @@ public final class Peer {
             reader.start();
             ended.await();
         }
+        System.exit(failed.get() ? 1 : 0);
     }
 
     /** What every job has in common. The interceptor only looks. */
