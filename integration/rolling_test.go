@@ -11,6 +11,8 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/millrace-streams/millrace/internal/brokertest"
+	"github.com/millrace-streams/millrace/processor"
+	"github.com/millrace-streams/millrace/store/memory"
 )
 
 // pulse sends a record to every partition of a topic every few milliseconds, and measures for how long each partition of the
@@ -74,13 +76,23 @@ func (p *pulse) send(partitions int32) {
 		}
 		var messages []*sarama.ProducerMessage
 		for n := range partitions {
-			messages = append(messages, &sarama.ProducerMessage{Topic: p.in, Partition: n, Key: sarama.StringEncoder(fmt.Sprint("pulse", n)), Value: sarama.StringEncoder("x")})
+			messages = append(messages, &sarama.ProducerMessage{Topic: p.in, Partition: n, Key: sarama.StringEncoder(pulseKey(n, partitions)), Value: sarama.StringEncoder("x")})
 		}
 		if err := producer.SendMessages(messages); err != nil {
 			p.t.Error(err)
 			return
 		}
 		p.sent++
+	}
+}
+
+// pulseKey returns a key of a partition.
+func pulseKey(partition, partitions int32) string {
+	for i := 0; ; i++ {
+		key := fmt.Sprint("pulse", i)
+		if processor.PartitionForKey([]byte(key), partitions) == partition {
+			return key
+		}
 	}
 }
 
@@ -99,11 +111,27 @@ func (p *pulse) reset() (longest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	for n, d := range p.longest {
-		longest = max(longest, d, now.Sub(p.last[n]))
+	for n, last := range p.last {
+		longest = max(longest, p.longest[n], now.Sub(last))
 	}
 	clear(p.longest)
 	return longest
+}
+
+// all waits until every partition is heard of from now on.
+func (p *pulse) all() {
+	p.t.Helper()
+	since := time.Now()
+	brokertest.Eventually(p.t, patience, func() (bool, string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for n, last := range p.last {
+			if last.Before(since) {
+				return false, fmt.Sprintf("partition %d is idle", n)
+			}
+		}
+		return true, ""
+	})
 }
 
 // Three processes are stopped and started again, one after the other, while records come in. No partition is idle for long:
@@ -152,9 +180,66 @@ func TestRollingRestart(t *testing.T) {
 			}
 			want := numberedCounts(records, keys)
 			for n := range partitions {
-				want[fmt.Sprint("pulse", n)] = int64(p.sent)
+				want[pulseKey(int32(n), partitions)] = int64(p.sent)
 			}
 			exactlyCounted(t, out, want)
 		})
 	}
+}
+
+// One of two processes is killed while records come in. The other has its tasks when the session has timed out, and reads
+// only what it lacks as a standby.
+func TestTakeOverByAStandby(t *testing.T) {
+	needsReal(t)
+	for _, name := range []string{"bolt", "memory"} {
+		t.Run(name, func(t *testing.T) {
+			const partitions, keys, records, session = 4, 200_000, 400_000, 6 * time.Second
+			brokers := brokertest.Brokers(t)
+			in, out := brokertest.Topic(t, "in", partitions), brokertest.Topic(t, "out", partitions)
+			cfg := config(t)
+			cfg.Standbys, cfg.SessionTimeout, cfg.CommitInterval = 1, session, 100*time.Millisecond
+			s := spec{
+				Kind: "counting", Brokers: brokers, App: cfg.ApplicationID, In: in, Out: out, Quiet: true, StateDir: t.TempDir(),
+				CommitInterval: cfg.CommitInterval, SessionTimeout: session, Standbys: 1,
+			}
+			if name == "memory" {
+				cfg.Store, s.Memory = memory.Opener{}, true
+			}
+			live := start(t, counting(t, in, out), cfg)
+			live.logged(1, "joined the group")
+			victim := spawn(t, s)
+			live.logged(1, "standing by")
+			brokertest.Produce(t, brokers, in, numbered(records, keys)...)
+			live.drain()
+			before := len(live.restores(live.owned()))
+			p := newPulse(t, brokers, in, out, partitions)
+			time.Sleep(5 * time.Second)
+			t.Logf("before: no partition was idle for more than %v", p.reset())
+			victim.kill()
+			taken := live.newest(before, partitions/2)
+			p.all()
+			t.Logf("kill: no partition was idle for more than %v, of which the session takes %v; restored %v", p.reset(), session, taken)
+			for _, r := range taken {
+				if lag := r.To - r.From; lag > 10_000 {
+					t.Errorf("restored %+v: want what a standby lacks", r)
+				}
+			}
+			close(p.stop)
+			time.Sleep(time.Second)
+			live.drain()
+			live.stop()
+			want := numberedCounts(records, keys)
+			for n := range partitions {
+				want[pulseKey(int32(n), partitions)] = int64(p.sent)
+			}
+			exactlyCounted(t, out, want)
+		})
+	}
+}
+
+// owned returns how many stores were restored so far.
+func (i *instance) owned() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.restored)
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"fmt"
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
@@ -69,10 +70,14 @@ func (r beside) read(fn func(*bbolt.Cursor) error) (err error) {
 		return err
 	}
 	defer r.b.caughtWrite(&err, debug.SetPanicOnFault(true)) // mu is not held, as in a write
-	rd, err := r.b.begin()
+	tx, err := r.b.h.db.Begin(false)
 	if err != nil {
-		return err
+		return fmt.Errorf("bolt: %s: %w", r.b.path, err)
 	}
-	defer func() { _ = rd.tx.Rollback() }()
-	return fn(rd.cursor)
+	defer func() { _ = tx.Rollback() }()
+	data := tx.Bucket(dataBucket)
+	if data == nil {
+		return corrupt(r.b.path, errNoBucket)
+	}
+	return fn(data.Cursor())
 }

@@ -31,7 +31,7 @@ func runMillrace(ctx context.Context, j Job, say *Voice) error {
 	}
 	app, err := millrace.New(topo, millrace.Config{
 		ApplicationID: j.App, Brokers: j.Brokers, StateDir: j.Dir, Store: opener, Guarantee: guarantee,
-		CommitInterval: j.Interval, Workers: j.Threads, Logger: slog.New(restoring{slog.Default().Handler(), say}),
+		CommitInterval: j.Interval, Workers: j.Threads, Standbys: j.Standbys, Logger: slog.New(restoring{slog.Default().Handler(), say}),
 		OnRestored: func(r millrace.Restored) {
 			say.Say("restored %s-%d %d", r.Store, r.Task.Partition, r.Records)
 			say.Running()
