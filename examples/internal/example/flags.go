@@ -78,6 +78,7 @@ func (o *Options) config() (millrace.Config, error) {
 	return millrace.Config{
 		ApplicationID: o.app, Brokers: strings.Split(o.brokers, ","), StateDir: o.stateDir, Store: opener,
 		Guarantee: guarantee, CommitInterval: o.commitInterval, Workers: o.workers, Logger: o.logger(),
+		OnRestoring: restoreProgress(),
 	}, nil
 }
 
