@@ -26,7 +26,7 @@ func BuildPeer(ctx context.Context, folder string, options []string) (*Peer, err
 	cmd.Stderr = os.Stderr
 	classes, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("Kafka Streams cannot be run: %s: %w", cmd.Path, err)
+		return nil, fmt.Errorf("the peer cannot be run: %s: %w", cmd.Path, err)
 	}
 	p := &Peer{classes: strings.TrimSpace(string(classes)), options: options}
 	for _, entry := range strings.Split(p.classes, ":") {

@@ -7,20 +7,6 @@ import (
 	"github.com/millrace-streams/millrace/bench/internal/work"
 )
 
-// lead is the metric that a workload is about, and whether more of it is better.
-func lead(m work.Measure) (metric Metric, more bool) {
-	switch m {
-	case work.Throughput, work.Restore:
-		return Rate, true
-	case work.Latency:
-		return P99, false
-	case work.Rolling:
-		return Idle, false
-	default:
-		return Whole, false
-	}
-}
-
 // column is a heading and what stands below it, "" for nothing.
 type column struct {
 	head string
