@@ -15,7 +15,7 @@ type Scenario struct {
 	ID   string   `json:"id"`             // kind and seed
 	Diff []string `json:"diff,omitempty"` // the differences that Kafka Streams' topology imitates, by their names
 	Ops  []Op     `json:"ops"`            // each after those that it reads
-	In   []Step   `json:"in"`
+	In   []Step   `json:"in,omitempty"`
 }
 
 // Op is an operator. Which of the fields it needs depends on Op.
