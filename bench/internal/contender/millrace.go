@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/millrace-streams/millrace"
 	"github.com/millrace-streams/millrace/bench/internal/work"
@@ -31,7 +32,8 @@ func runMillrace(ctx context.Context, j Job, say *Voice) error {
 	}
 	app, err := millrace.New(topo, millrace.Config{
 		ApplicationID: j.App, Brokers: j.Brokers, StateDir: j.Dir, Store: opener, Guarantee: guarantee,
-		CommitInterval: j.Interval, Workers: j.Threads, Standbys: j.Standbys, Logger: slog.New(restoring{slog.Default().Handler(), say}),
+		CommitInterval: j.Interval, Workers: j.Threads, Standbys: j.Standbys, Logger: slog.Default(),
+		OnRestoring: restoring(say),
 		OnRestored: func(r millrace.Restored) {
 			say.Say("restored %s-%d %d", r.Store, r.Task.Partition, r.Records)
 			say.Running()
@@ -81,27 +83,13 @@ func countWords(j Job, words topology.Stream[string, string], counts *store.KeyV
 	return topology.Count(topology.GroupBy(words, byWord, itself), counts)
 }
 
-// restoring is a log that also says when a restore begins.
-type restoring struct {
-	slog.Handler
-	say *Voice
-}
-
-// Enabled lets all that is logged in.
-func (r restoring) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle passes on what the log below it wants.
-func (r restoring) Handle(ctx context.Context, record slog.Record) error {
-	if record.Message == "restoring" {
-		record.Attrs(func(a slog.Attr) bool {
-			if a.Key == "changelog" {
-				r.say.Say("restoring %s", a.Value)
-			}
-			return true
-		})
+// restoring tells of each store once that its restore has begun.
+func restoring(say *Voice) func(millrace.Restoring) {
+	var told sync.Map
+	return func(r millrace.Restoring) {
+		store := fmt.Sprintf("%s-%d", r.Store, r.Task.Partition)
+		if _, again := told.LoadOrStore(store, true); !again {
+			say.Say("restoring %s", store)
+		}
 	}
-	if !r.Handler.Enabled(ctx, record.Level) {
-		return nil
-	}
-	return r.Handler.Handle(ctx, record)
 }
