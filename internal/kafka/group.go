@@ -28,7 +28,7 @@ type group struct {
 
 	client  sarama.Client
 	dialer  *dialer
-	members sarama.ConsumerGroup
+	members atomic.Pointer[consumers]
 	leaving atomic.Bool
 	outside trouble // no membership
 	doubts  doubts
@@ -90,9 +90,9 @@ func newGroup(c *Cluster, tasks []TaskInfo, ports []*Port) (*group, error) {
 		g.dialer.end()
 		return nil, fmt.Errorf("kafka: group %q: %w", c.cfg.App, err)
 	}
-	if g.members, err = sarama.NewConsumerGroupFromClient(c.cfg.App, claimClient{g.client}); err != nil {
+	if err = g.renew(); err != nil {
 		g.dialer.end()
-		return nil, errors.Join(fmt.Errorf("kafka: group %q: %w", c.cfg.App, err), g.client.Close())
+		return nil, errors.Join(err, g.client.Close())
 	}
 	return g, nil
 }
@@ -102,7 +102,6 @@ func (g *group) run(ctx context.Context) {
 	joined, leave := context.WithCancel(g.cluster.ctx)
 	defer leave()
 	consumed := make(chan struct{})
-	g.cluster.work.Go(g.logErrors)
 	g.cluster.work.Go(func() { g.watchStandbys(joined) })
 	g.cluster.work.Go(func() {
 		defer close(consumed)
@@ -129,20 +128,29 @@ func (g *group) run(ctx context.Context) {
 	}
 	g.depart(left)
 	g.dialer.end() // sarama would look for the coordinator, to no purpose
-	_ = g.members.Close()
+	_ = g.members.Load().Close()
 	_ = g.client.Close()
 }
 
 // consume joins the group again whenever a membership ends.
 func (g *group) consume(ctx context.Context) {
 	topics := slices.Sorted(maps.Keys(g.tasks.topics))
+	var fenced time.Time
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		began := time.Now()
-		err := g.members.Consume(ctx, topics, handler{g})
+		err := g.members.Load().Consume(ctx, topics, handler{g})
 		g.lose()
 		switch {
 		case ctx.Err() != nil:
 			return
+		case errors.Is(err, sarama.ErrFencedInstancedId) && time.Since(fenced) > g.cluster.cfg.SessionTimeout:
+			// The broker may know this process by a later id that it could not tell: the answer to a join was lost. Another
+			// process with the same process id is fenced in turn when this one joins anew, and then fences it again.
+			fenced = time.Now()
+			if err := g.renew(); err != nil {
+				g.fail(err)
+				return
+			}
 		case errors.Is(err, sarama.ErrFencedInstancedId):
 			g.fail(fmt.Errorf("%w: %q in group %q: give every process a state directory of its own", ErrInstanceFenced, g.cluster.cfg.ProcessID, g.cluster.cfg.App))
 			return
@@ -228,12 +236,25 @@ func (g *group) sendLeave(m member, reason string) error {
 	}
 }
 
-// logErrors drains what sarama reports beside the return values.
-func (g *group) logErrors() {
-	for err := range g.members.Errors() {
-		g.cluster.cfg.Logger.Debug("group", "error", err)
+// renew makes sarama's side of the membership anew: it joins as a member that the group does not know yet.
+func (g *group) renew() error {
+	members, err := sarama.NewConsumerGroupFromClient(g.cluster.cfg.App, claimClient{g.client})
+	if err != nil {
+		return fmt.Errorf("kafka: group %q: %w", g.cluster.cfg.App, err)
 	}
+	if former := g.members.Swap(&consumers{members}); former != nil {
+		_ = former.Close()
+	}
+	g.cluster.work.Go(func() { // drains what sarama reports beside the return values
+		for err := range members.Errors() {
+			g.cluster.cfg.Logger.Debug("group", "error", err)
+		}
+	})
+	return nil
 }
+
+// consumers is sarama's side of a membership.
+type consumers struct{ sarama.ConsumerGroup }
 
 // handler is what sarama calls.
 type handler struct{ group *group }
@@ -257,7 +278,7 @@ func (h handler) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 // or the membership has ended. Returning earlier would end the membership.
 func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	g := h.group
-	g.members.Pause(map[string][]int32{claim.Topic(): {claim.Partition()}})
+	g.members.Load().Pause(map[string][]int32{claim.Topic(): {claim.Partition()}})
 	done := s.Context().Done()
 	for open := true; open; {
 		select {
