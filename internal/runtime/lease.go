@@ -82,7 +82,10 @@ func (w *Worker) lease(events Events) {
 			w.drop(t)
 		}
 	}
-	w.waiting = append(w.waiting, events.Granted...)
+	for _, l := range events.Granted {
+		w.stopWaiting(l.Task) // as a standby, which it is not to be any more
+		w.waiting = append(w.waiting, l)
+	}
 	for _, id := range events.Demoted {
 		w.demote(id)
 	}

@@ -13,15 +13,19 @@ import (
 
 // demote begins the end of the work on a task that is to be stood by for afterwards.
 func (w *Worker) demote(id processor.TaskID) {
-	if l, waits := w.stopWaiting(id); waits { // it has done nothing yet
+	t := w.task(id)
+	l, waits := w.stopWaiting(id)
+	if waits && l.Role == Active { // it has done nothing yet
 		w.port.Release(id)
-		l.Role, l.Inputs = Standby, nil
-		w.waiting = append(w.waiting, l)
-		return
 	}
-	if t := w.task(id); t != nil {
+	switch {
+	case t != nil && t.role == Standby && !t.finishing: // it has stood by all along
+	case t != nil && t.role == Active && (!t.finishing || !waits):
 		t.demoted = true
 		w.finish(t)
+	case waits: // its previous life is still closing
+		l.Role, l.Inputs = Standby, nil
+		w.waiting = append(w.waiting, l)
 	}
 }
 
