@@ -48,23 +48,11 @@ func (r *Restorer) Position() int64 { return r.position }
 // End is the offset, exclusive, at which the restore is done.
 func (r *Restorer) End() int64 { return r.end }
 
-// SetEnd moves the end: a standby that becomes active gets one.
-func (r *Restorer) SetEnd(end int64) { r.end = end }
-
 // Done tells whether the position has reached the end.
 func (r *Restorer) Done() bool { return r.position >= r.end }
 
 // Restored is the number of records applied.
 func (r *Restorer) Restored() int64 { return r.restored }
-
-// Remaining is the number of offsets between the position and the end, an upper
-// bound of the records to come; 0 for a standby.
-func (r *Restorer) Remaining() int64 {
-	if r.end == Forever {
-		return 0
-	}
-	return max(0, r.end-r.position)
-}
 
 // Add applies what a fetch at Position returned: records in order of offsets,
 // and the offset behind all that the fetch covered, be it records, control

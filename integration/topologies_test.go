@@ -118,6 +118,17 @@ func count(t testing.TB, r brokertest.Record) int64 {
 	return int64(binary.BigEndian.Uint64(r.Value))
 }
 
+// lastCounted wants the latest counts in a topic to be these.
+func lastCounted(t *testing.T, brokers []string, out string, want ...int64) {
+	t.Helper()
+	all := settled(t, brokers, out)
+	for i, n := range want {
+		if r := all[len(all)-len(want)+i]; count(t, r) != n {
+			t.Errorf("%s is counted %d, want %d", r.Key, count(t, r), n)
+		}
+	}
+}
+
 func encoded(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // exactlyCounted checks that the committed output holds, for each key, every count from 1 on, once, in order.

@@ -20,7 +20,7 @@
 //	go test -tags oracle ./oracle                            fresh random scenarios against the Java program
 //	go test -tags oracle ./oracle -run TestFresh -kind join. those kinds whose names begin with join.
 //	go test -tags oracle ./oracle -run TestLive              on the application too, on the broker of MILLRACE_BROKERS
-//	go test -tags oracle ./oracle -run TestUpdate -update    make the answers in testdata anew
+//	go test -tags oracle ./oracle -run TestRecordedAnswers -update    make the answers in testdata anew
 //
 // MILLRACE_SEED repeats a run of random scenarios.
 package oracle

@@ -126,6 +126,7 @@ type partials[K, A any] struct {
 	set        *store.WriteSet
 	head       int // the next to forward
 	key, value []byte
+	time       int64 // of the aggregate that was looked up last
 }
 
 // find returns the aggregate of a key, and leaves the encoded key in p.key.
@@ -135,8 +136,10 @@ func (p *partials[K, A]) find(k K) (row A, exists bool, err error) {
 	}
 	e := p.set.Get(p.key)
 	if e == nil {
+		p.time = processor.Unknown
 		return row, false, nil
 	}
+	p.time = e.Timestamp
 	if row, err = p.outlet.values.Decode(e.Value); err != nil {
 		return row, true, fmt.Errorf("decode a partial aggregate: %w", err)
 	}
@@ -148,10 +151,7 @@ func (p *partials[K, A]) put(row A, ts int64, headers []processor.Header) (err e
 	if p.value, err = appendTo(p.outlet.values, p.value, row); err != nil {
 		return fmt.Errorf("encode value: %w", err)
 	}
-	if e := p.set.Get(p.key); e != nil {
-		ts = max(ts, e.Timestamp)
-	}
-	p.set.Put(p.key, p.value, ts, headers)
+	p.set.Put(p.key, p.value, max(ts, p.time), headers)
 	return nil
 }
 

@@ -23,11 +23,14 @@ func (v victim) slot(e *experiment) *slot {
 	return all[int(v)%len(all)]
 }
 
-// alive returns the victim's slot and process. ok is false if it does not run, nor is started in time.
-func (v victim) alive(ctx context.Context, e *experiment) (s *slot, l *life, ok bool) {
+// met returns a victim that runs, having told what is going to happen to it.
+func (v victim) met(ctx context.Context, e *experiment, f fault) (s *slot, l *life, ok bool) {
 	s = v.slot(e)
-	l = s.alive(ctx, metWithin)
-	return s, l, l != nil
+	if l = s.alive(ctx, metWithin); l == nil {
+		return s, nil, false
+	}
+	e.tell("%s: %s", s, f)
+	return s, l, true
 }
 
 // metWithin is how long a fault waits for its victim to run, and for what is armed to be met.

@@ -30,11 +30,10 @@ func (f sick) kind() string   { return "disk " + f.how }
 func (f sick) String() string { return fmt.Sprintf("disk %s, for %v", f.how, f.time) }
 
 func (f sick) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	s, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	defer s.excuse(causeDisk)()
 	if err := setDisk(s.assign.DiskFile, f.how); err != nil {
 		e.story.fail("%v", err)
@@ -76,11 +75,10 @@ func (f damaged) kind() string   { return "store's file damaged: " + f.how }
 func (f damaged) String() string { return f.kind() }
 
 func (f damaged) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	s, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	done := make(chan bool, 1)
 	s.change(func() { s.meddle = func() { done <- f.damage(e, s) } })
 	l.kill()
@@ -158,11 +156,10 @@ func (homeless) kind() string   { return "state directory lost" }
 func (homeless) String() string { return "kill -9, state directory lost" }
 
 func (f homeless) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	s, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	s.change(func() {
 		s.meddle = func() {
 			if err := os.RemoveAll(s.assign.StateDir); err != nil {

@@ -31,11 +31,10 @@ func (killed) kind() string     { return "kill -9" }
 func (f killed) String() string { return fmt.Sprintf("kill -9, back after %v", f.pause) }
 
 func (f killed) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	s, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	s.change(func() { s.pause = f.pause })
 	l.kill()
 	return true
@@ -138,11 +137,10 @@ func (f frozen) kind() string {
 func (f frozen) String() string { return fmt.Sprintf("SIGSTOP for %v", f.time) }
 
 func (f frozen) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	_, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	l.freeze(ctx, f.time)
 	return true
 }
@@ -162,11 +160,10 @@ func (f crashed) kind() string   { return f.how + " in a user's function" }
 func (f crashed) String() string { return fmt.Sprintf("%s, at call %d", f.kind(), f.steps) }
 
 func (f crashed) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	_, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	l.dooms(f.how)
 	if _, err := fmt.Fprintln(l.stdin, f.how, f.steps); err != nil {
 		return false
@@ -194,11 +191,10 @@ func (f slow) kind() string {
 func (f slow) String() string { return fmt.Sprintf("a user's function takes %v", f.time) }
 
 func (f slow) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	_, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	if _, err := fmt.Fprintln(l.stdin, crashSleep, f.time.Milliseconds()); err != nil {
 		return false
 	}
@@ -218,11 +214,10 @@ func (restarted) kind() string   { return "stop and start" }
 func (restarted) String() string { return "stop and start" }
 
 func (f restarted) strike(ctx context.Context, e *experiment) bool {
-	s, l, ok := f.alive(ctx, e)
+	s, l, ok := f.met(ctx, e, f)
 	if !ok {
 		return false
 	}
-	e.tell("%s: %s", s, f)
 	e.stop(s, l)
 	return true
 }

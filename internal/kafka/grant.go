@@ -53,7 +53,6 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 	g.doubt(positions)
 	var ready []*lease
 	var all []processor.TopicPartition
-	var names []string
 	for _, l := range leases {
 		if err := unsettled(l.task, positions); err != nil {
 			later = append(later, l)
@@ -64,20 +63,13 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 		}
 		ready = append(ready, l)
 		all = append(all, l.task.partitions()...)
-		names = append(names, l.task.topics()...)
 	}
-	logs, failed := g.cluster.ranges(all)
-	for tp, err := range failed {
-		if err := g.cluster.hopeless(tp, err, since); err != nil {
-			return nil, err
-		}
+	on, known, err := g.survey(ready, all, since)
+	if err != nil || !known {
+		return leases, err
 	}
-	topics, err := g.cluster.topicStates(names)
-	if err != nil {
-		return leases, nil //nolint:nilerr // ask again
-	}
+	on.positions = positions
 	for _, l := range ready {
-		on := ground{positions, logs, topics}
 		ok, err := g.settle(l.task, on, since)
 		switch {
 		case err != nil:
@@ -89,6 +81,23 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 		}
 	}
 	return later, nil
+}
+
+// survey asks where logs stand, and what the topics of leases are. known is false if the topics could not be asked for. An
+// error is one that no retry can help.
+func (g *group) survey(leases []*lease, partitions []processor.TopicPartition, since time.Duration) (on ground, known bool, err error) {
+	logs, failed := g.cluster.ranges(partitions)
+	for tp, err := range failed {
+		if err := g.cluster.hopeless(tp, err, since); err != nil {
+			return on, false, err
+		}
+	}
+	var names []string
+	for _, l := range leases {
+		names = append(names, l.task.topics()...)
+	}
+	topics, err := g.cluster.topicStates(names)
+	return ground{logs: logs, topics: topics}, err == nil, nil
 }
 
 // committed remembers positions that are committed for certain.
@@ -162,24 +171,16 @@ func (on ground) lease(t *TaskInfo) runtime.Lease {
 // findChangelogs asks once where the changelogs of standbys stand, grants those of which all is known, and returns the others.
 func (g *group) findChangelogs(leases []*lease, since time.Duration) (later []*lease, err error) {
 	var all []processor.TopicPartition
-	var names []string
 	for _, l := range leases {
 		all = append(all, l.task.changelogs()...)
-		names = append(names, l.task.topics()...)
 	}
-	logs, failed := g.cluster.ranges(all)
-	for tp, err := range failed {
-		if err := g.cluster.hopeless(tp, err, since); err != nil {
-			return nil, err
-		}
-	}
-	topics, err := g.cluster.topicStates(names)
-	if err != nil {
-		return leases, nil //nolint:nilerr // ask again
+	on, known, err := g.survey(leases, all, since)
+	if err != nil || !known {
+		return leases, err
 	}
 	for _, l := range leases {
-		if standby := (&TaskInfo{ID: l.task.ID, Changelogs: l.task.Changelogs}); (ground{nil, logs, topics}).knows(standby) {
-			g.grant(l, ground{nil, logs, topics}.lease(standby))
+		if standby := (&TaskInfo{ID: l.task.ID, Changelogs: l.task.Changelogs}); on.knows(standby) {
+			g.grant(l, on.lease(standby))
 		} else {
 			later = append(later, l)
 		}

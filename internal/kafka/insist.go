@@ -28,12 +28,16 @@ func (c *Cluster) answered(ctx context.Context, call func() error) error {
 
 // insist makes a call again until it succeeds, or is refused for good, or ctx ends. It returns the call's last error.
 func (c *Cluster) insist(ctx context.Context, call func() error) error {
+	waiting := trouble{log: c.cfg.Logger, what: "no broker to work with yet, trying again", over: "a broker works"}
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		err := call()
+		if err == nil {
+			waiting.left(c)
+		}
 		if err == nil || !worthAnotherTry(err) {
 			return err
 		}
-		c.cfg.Logger.Warn("no broker to work with yet", "brokers", c.cfg.Brokers, "error", err)
+		waiting.has(c, err, "brokers", c.cfg.Brokers)
 		if !pause(ctx, wait) {
 			return err
 		}
