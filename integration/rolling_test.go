@@ -22,7 +22,7 @@ type pulse struct {
 	in      string
 	brokers []string
 	stop    chan struct{}
-	done    sync.WaitGroup
+	sender  sync.WaitGroup
 
 	mu      sync.Mutex
 	last    map[int32]time.Time
@@ -42,20 +42,33 @@ func newPulse(t *testing.T, brokers []string, in, out string, partitions int32) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = consumer.Close() }) // after those of its partitions
 	for n := range partitions {
 		c, err := consumer.ConsumePartition(out, n, sarama.OffsetNewest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.done.Go(func() {
+		heard := make(chan struct{})
+		go func() {
+			defer close(heard)
 			for range c.Messages() {
 				p.heard(n)
 			}
+		}()
+		t.Cleanup(func() {
+			c.AsyncClose()
+			<-heard
 		})
-		t.Cleanup(func() { c.AsyncClose() })
 	}
-	p.done.Go(func() { p.send(partitions) })
+	p.sender.Go(func() { p.send(partitions) })
 	return p
+}
+
+// end stops sending, and returns how many records each partition was sent.
+func (p *pulse) end() int64 {
+	close(p.stop)
+	p.sender.Wait()
+	return int64(p.sent)
 }
 
 func (p *pulse) send(partitions int32) {
@@ -161,7 +174,7 @@ func TestRollingRestart(t *testing.T) {
 			brokertest.Produce(t, brokers, in, numbered(records, keys)...)
 			waitCommitted(t, brokers, s.App, []string{in}, children[0].alive)
 			p := newPulse(t, brokers, in, out, partitions)
-			time.Sleep(10 * time.Second) // the group comes to rest
+			time.Sleep(10 * time.Second) // to measure in, as are the others: nothing that is checked depends on them
 			t.Logf("before: no partition was idle for more than %v", p.reset())
 			for n, c := range children {
 				c.stop()
@@ -172,15 +185,14 @@ func TestRollingRestart(t *testing.T) {
 				pause := p.reset()
 				t.Logf("start of process %d: no partition was idle for more than %v", n, pause)
 			}
-			close(p.stop)
-			time.Sleep(time.Second)
+			sent := p.end()
 			waitCommitted(t, brokers, s.App, []string{in}, children[0].alive)
 			for _, c := range children {
 				c.stop()
 			}
 			want := numberedCounts(records, keys)
 			for n := range partitions {
-				want[pulseKey(int32(n), partitions)] = int64(p.sent)
+				want[pulseKey(int32(n), partitions)] = sent
 			}
 			exactlyCounted(t, out, want)
 		})
@@ -224,13 +236,12 @@ func TestTakeOverByAStandby(t *testing.T) {
 					t.Errorf("restored %+v: want what a standby lacks", r)
 				}
 			}
-			close(p.stop)
-			time.Sleep(time.Second)
+			sent := p.end()
 			live.drain()
 			live.stop()
 			want := numberedCounts(records, keys)
 			for n := range partitions {
-				want[pulseKey(int32(n), partitions)] = int64(p.sent)
+				want[pulseKey(int32(n), partitions)] = sent
 			}
 			exactlyCounted(t, out, want)
 		})
