@@ -51,10 +51,10 @@ const stagedBytes = 64 << 20
 
 func restore(b *testing.B, l *store.Layered, batches [][]changelog.Record, end int64, durable bool) {
 	b.Helper()
-	r := changelog.NewRestorer(l, end, 0)
+	r := changelog.NewRestorer(l, end, 0, durable)
 	for _, records := range batches {
 		must(b, r.Add(records, records[len(records)-1].Offset+1))
-		if !durable || l.UnflushedBytes() > stagedBytes {
+		if r.StagedBytes() > stagedBytes {
 			must(b, r.Flush())
 		}
 	}

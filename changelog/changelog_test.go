@@ -3,6 +3,7 @@ package changelog_test
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"slices"
 	"testing"
 	"time"
@@ -40,6 +41,13 @@ func contents(t *testing.T, l *store.Layered) []string {
 func add(t *testing.T, r *changelog.Restorer, next int64, records ...changelog.Record) {
 	t.Helper()
 	if err := r.Add(records, next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func settle(t *testing.T, r *changelog.Restorer) {
+	t.Helper()
+	if err := r.Settle(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,7 +101,7 @@ func TestRecordsAreThoseOfTheWriteSet(t *testing.T) {
 func TestRestoreKeepsTheLastValue(t *testing.T) {
 	t.Parallel()
 	l := newStore()
-	r := changelog.NewRestorer(l, 7, 0)
+	r := changelog.NewRestorer(l, 7, 0, true)
 	add(t, r, 4, put("a", "1", 0), put("b", "1", 1), put("a", "2", 2), tombstone("b", 3))
 	if r.Done() || remaining(r) != 3 {
 		t.Fatalf("done %v, remaining %d", r.Done(), remaining(r))
@@ -102,6 +110,7 @@ func TestRestoreKeepsTheLastValue(t *testing.T) {
 	if !r.Done() || r.Restored() != 7 || remaining(r) != 0 {
 		t.Fatalf("done %v, restored %d, remaining %d", r.Done(), r.Restored(), remaining(r))
 	}
+	settle(t, r)
 	wantContents(t, l, "=empty key", "a=2", "c=")
 	wantOffset(t, l, 7)
 	if _, ts, ok, err := l.Get(nil, []byte("a")); ts != 20 || !ok || err != nil {
@@ -112,9 +121,10 @@ func TestRestoreKeepsTheLastValue(t *testing.T) {
 func TestRestoreSkipsWhatItHas(t *testing.T) {
 	t.Parallel()
 	l := newStore()
-	r := changelog.NewRestorer(l, 100, 10)
+	r := changelog.NewRestorer(l, 100, 10, true)
 	// A fetch answers with whole batches, which may begin before the position.
 	add(t, r, 12, put("old", "1", 8), put("old", "2", 9), put("new", "1", 10), put("new", "2", 11))
+	settle(t, r)
 	wantContents(t, l, "new=2")
 	// A repeated fetch changes nothing.
 	add(t, r, 12, put("new", "1", 10), put("new", "2", 11))
@@ -127,8 +137,11 @@ func TestRestoreFlushesWhileItGoesOn(t *testing.T) {
 	t.Parallel()
 	backend := &failing{Backend: memory.New()}
 	l := store.NewLayered("counts", backend)
-	r := changelog.NewRestorer(l, 6, 0)
+	r := changelog.NewRestorer(l, 6, 0, true)
 	add(t, r, 2, put("b", "1", 0), put("a", "1", 1))
+	if r.StagedBytes() == 0 {
+		t.Fatal("nothing is staged")
+	}
 	backend.fails = true
 	if err := r.Flush(); !errors.Is(err, errDiskFull) {
 		t.Fatal(err)
@@ -140,10 +153,11 @@ func TestRestoreFlushesWhileItGoesOn(t *testing.T) {
 	if offset, ok := backend.Offset(); offset != 4 || !ok {
 		t.Fatal(offset, ok)
 	}
-	if n := l.UnflushedBytes(); n != 0 {
+	if n := r.StagedBytes(); n != 0 {
 		t.Fatalf("%d bytes are staged", n)
 	}
 	must(t, r.Flush())
+	settle(t, r)
 	wantContents(t, l, "a=2")
 }
 
@@ -162,10 +176,17 @@ func (f *failing) Apply(b store.Batch) error {
 	return f.Backend.Apply(b)
 }
 
+func (f *failing) Load(rows iter.Seq[store.Pair], offset int64) error {
+	if f.fails {
+		return errDiskFull
+	}
+	return f.Backend.Load(rows, offset)
+}
+
 func TestNullKeyNamesTheOffset(t *testing.T) {
 	t.Parallel()
 	l := newStore()
-	r := changelog.NewRestorer(l, 100, 0)
+	r := changelog.NewRestorer(l, 100, 0, true)
 	err := r.Add([]changelog.Record{put("a", "1", 41), {Value: []byte("v"), Offset: 42}}, 43)
 	var nullKey *changelog.NullKeyError
 	if !errors.As(err, &nullKey) || nullKey.Offset != 42 || nullKey.Store != "counts" {
@@ -181,25 +202,27 @@ func TestFieldReport14(t *testing.T) {
 	t.Parallel()
 	t.Run("all records deleted, no checkpoint", func(t *testing.T) {
 		l := newStore()
-		r := changelog.NewRestorer(l, 50, 50)
+		r := changelog.NewRestorer(l, 50, 50, true)
 		if !r.Done() || remaining(r) != 0 {
 			t.Fatal("an empty log is restored at once")
 		}
+		settle(t, r)
 		wantContents(t, l)
 		wantOffset(t, l, 50)
 	})
 	t.Run("all records deleted, checkpoint 20", func(t *testing.T) {
 		l := newStore()
-		r := changelog.NewRestorer(l, 50, 20)
+		r := changelog.NewRestorer(l, 50, 20, true)
 		add(t, r, 50)
 		if !r.Done() || remaining(r) != 0 || r.Restored() != 0 {
 			t.Fatal("not done")
 		}
+		settle(t, r)
 		wantOffset(t, l, 50)
 	})
 	t.Run("holes", func(t *testing.T) {
 		l := newStore()
-		r := changelog.NewRestorer(l, 91, 17)
+		r := changelog.NewRestorer(l, 91, 17, true)
 		add(t, r, 42, put("a", "17", 17), put("b", "40", 40), put("c", "41", 41))
 		if r.Done() {
 			t.Fatal("done early")
@@ -208,6 +231,7 @@ func TestFieldReport14(t *testing.T) {
 		if !r.Done() || r.Restored() != 4 {
 			t.Fatal(r.Done(), r.Restored())
 		}
+		settle(t, r)
 		wantContents(t, l, "a=17", "b=40", "c=41", "d=90")
 	})
 }
@@ -216,7 +240,7 @@ func TestFieldReport14(t *testing.T) {
 func TestFieldReport15(t *testing.T) {
 	t.Parallel()
 	l := newStore()
-	r := changelog.NewRestorer(l, 100, 95)
+	r := changelog.NewRestorer(l, 100, 95, true)
 	var batch []changelog.Record
 	for offset := int64(95); offset < 110; offset++ {
 		batch = append(batch, put("k", string('a'+rune(offset-95)), offset))
@@ -225,6 +249,7 @@ func TestFieldReport15(t *testing.T) {
 	if !r.Done() || r.Restored() != 5 || r.Position() != 100 {
 		t.Fatal(r.Done(), r.Restored(), r.Position())
 	}
+	settle(t, r)
 	wantContents(t, l, "k=e")
 	wantOffset(t, l, 100)
 }
@@ -238,20 +263,22 @@ func TestFieldReport16(t *testing.T) {
 		if _, ok := l.Offset(); ok {
 			t.Fatal("a new store has no offset")
 		}
-		r := changelog.NewRestorer(l, 1, 0)
+		r := changelog.NewRestorer(l, 1, 0, true)
 		if r.Done() {
 			t.Fatal("done before the record")
 		}
+		settle(t, r)
 		wantOffset(t, l, 0)
 		add(t, r, 1, put("a", "1", 0))
 		if !r.Done() {
 			t.Fatal("not done")
 		}
+		settle(t, r)
 		wantContents(t, l, "a=1")
 	})
 	t.Run("marker at the tail", func(t *testing.T) {
 		l := newStore()
-		r := changelog.NewRestorer(l, 1001, 0)
+		r := changelog.NewRestorer(l, 1001, 0, true)
 		var batch []changelog.Record
 		for offset := range int64(1000) {
 			batch = append(batch, put("k", "v", offset))
@@ -264,6 +291,7 @@ func TestFieldReport16(t *testing.T) {
 		if !r.Done() || r.Restored() != 1000 {
 			t.Fatal(r.Done(), r.Restored())
 		}
+		settle(t, r)
 		wantOffset(t, l, 1001)
 	})
 }
@@ -271,19 +299,20 @@ func TestFieldReport16(t *testing.T) {
 func TestStandbyBecomesActive(t *testing.T) {
 	t.Parallel()
 	l := newStore()
-	r := changelog.NewRestorer(l, changelog.Forever, 0)
+	r := changelog.NewRestorer(l, changelog.Forever, 0, true)
 	add(t, r, 10, put("a", "1", 9))
 	if r.Done() {
 		t.Fatal("a standby is never done")
 	}
-	r = changelog.NewRestorer(l, 12, r.Position())
-	if r.Done() || remaining(r) != 2 {
-		t.Fatal(r.Done(), remaining(r))
+	r.Until(12)
+	if r.Done() || remaining(r) != 2 || r.Restored() != 0 || r.Settled() {
+		t.Fatal(r.Done(), remaining(r), r.Restored(), r.Settled())
 	}
 	add(t, r, 12, put("a", "2", 10))
 	if !r.Done() {
 		t.Fatal("not done")
 	}
+	settle(t, r)
 	wantOffset(t, l, 12)
 }
 
@@ -303,7 +332,7 @@ func TestFieldReport24RestoreOfWindows(t *testing.T) {
 		records = append(records, changelog.Record{Key: key(i * 10), Value: []byte("v"), Timestamp: i, Offset: i})
 	}
 	l := store.LayersOf(d, memory.New())
-	r := changelog.NewRestorer(l, 1000, 0)
+	r := changelog.NewRestorer(l, 1000, 0, true)
 	for !r.Done() {
 		next := min(r.Position()+300, 1000)
 		if err := r.Add(records[r.Position():next], next); err != nil {
@@ -315,7 +344,7 @@ func TestFieldReport24RestoreOfWindows(t *testing.T) {
 	if err != nil || len(pairs) != 7 { // three windows, their places in the index, the clock
 		t.Fatalf("%d rows are left, %v", len(pairs), err)
 	}
-	err = changelog.NewRestorer(store.LayersOf(d, memory.New()), 1, 0).Add([]changelog.Record{put("plain", "v", 0)}, 1)
+	err = changelog.NewRestorer(store.LayersOf(d, memory.New()), 1, 0, true).Add([]changelog.Record{put("plain", "v", 0)}, 1)
 	if !errors.Is(err, store.ErrForeignRecord) {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -70,6 +71,17 @@ type Backend interface {
 	// Apply makes all entries and the offset durable in one atomic step: after
 	// a crash the backend holds all of the batch or nothing of it.
 	Apply(b Batch) error
+
+	// Load is an Apply of what a restore has read, for large amounts: a nil Value
+	// deletes. If the opener is durable, rows ascend by key and hold each key once,
+	// else they come in any order and the last one of a key wins. They may be gone
+	// through more than once, and are valid while yield runs. Nobody reads
+	// meanwhile.
+	//
+	// A backend that has no offset yet may do it in several steps. If it then
+	// ends early, by an error or a crash, the backend is as good as empty, without
+	// an offset, until a Load succeeds.
+	Load(rows iter.Seq[Pair], offset int64) error
 
 	// Offset is the changelog offset, exclusive, of the last batch applied. It
 	// is false if the backend never had one; 0 is a valid offset.

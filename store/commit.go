@@ -1,5 +1,7 @@
 package store
 
+import "iter"
+
 // Dirty tells whether the uncommitted layer holds anything to commit.
 func (l *Layered) Dirty() bool { return l.uncommitted.Len() > 0 }
 
@@ -120,6 +122,29 @@ func (l *Layered) RestorePut(key, value []byte, ts int64) error {
 	} else {
 		l.committed.Put(key, value, ts, nil)
 	}
+	return nil
+}
+
+// Loads reports whether Load can take records of the changelog: they are the
+// backend's own rows, and no layer above it holds any.
+func (l *Layered) Loads() bool {
+	return l.layout == nil && l.committed.Len() == 0 && l.flushing == nil && !l.closed
+}
+
+// Loadable returns the error that RestorePut would return for the key.
+func (l *Layered) Loadable(key []byte) error { return l.writable(key) }
+
+// Load brings records of the changelog into the backend past the layers, which
+// spares a restore most of its work, and moves the offset; see Backend.Load for
+// the rows. It needs Loads, and keys that are Loadable. Nothing may be
+// uncommitted, and nobody may read meanwhile. After an error the backend must be
+// loaded again with no less before it is of use.
+func (l *Layered) Load(rows iter.Seq[Pair], offset int64) error {
+	if err := l.backend.Load(rows, offset); err != nil {
+		return err
+	}
+	l.Restored(offset)
+	l.flushed = l.offset
 	return nil
 }
 

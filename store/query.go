@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/millrace-streams/millrace/serde"
@@ -221,6 +222,9 @@ type queriedBackend struct{ QueriedPartition }
 
 var errReadOnly = errors.New("store: a query cannot write")
 
-func (queriedBackend) Apply(Batch) error     { return errReadOnly }
+func (queriedBackend) Apply(Batch) error { return errReadOnly }
+
+func (queriedBackend) Load(iter.Seq[Pair], int64) error { return errReadOnly }
+
 func (queriedBackend) Offset() (int64, bool) { return 0, false }
 func (queriedBackend) Close() error          { return nil }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -116,6 +117,14 @@ func (b faultyBackend) Apply(batch store.Batch) error {
 		return err
 	}
 	return b.Backend.Apply(batch)
+}
+
+// Load implements store.Backend.
+func (b faultyBackend) Load(rows iter.Seq[store.Pair], offset int64) error {
+	if err := b.disk.try(diskFull, diskBad); err != nil {
+		return err
+	}
+	return b.Backend.Load(rows, offset)
 }
 
 // isDiskError reports whether a process's last words name a failing disk.

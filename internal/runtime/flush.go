@@ -10,7 +10,8 @@ import (
 // ended is a job that has ended beside the loop: a flush, or a piece of a restore.
 type ended struct {
 	taskStore
-	staged []Fetched // of a restore
+	piece  bool      // of a restore
+	staged []Fetched // in it
 	err    error
 }
 
@@ -35,7 +36,7 @@ func (w *Worker) settleJobs() {
 		if errors.Is(e.err, store.ErrCorrupt) {
 			e.store.damaged = e.err
 		}
-		if e.staged != nil {
+		if e.piece {
 			w.staged(e)
 		} else {
 			w.flushed(e)
@@ -69,7 +70,7 @@ func (w *Worker) flushDue(t *task, s *openStore) bool {
 
 // behind reports whether the backend does not hold all that is committed.
 func (s *openStore) behind() bool {
-	if s.layers.UnflushedBytes() > 0 {
+	if s.layers.UnflushedBytes() > 0 || s.restoring != nil && !s.restoring.Settled() {
 		return true // maybe of what the changelog is not told
 	}
 	at, ok := s.layers.Offset()
@@ -81,6 +82,10 @@ func (s *openStore) behind() bool {
 }
 
 func (w *Worker) startFlush(t *task, s *openStore) {
+	if s.restoring != nil && !s.restoring.Settled() {
+		w.flushStaged(t, s)
+		return
+	}
 	batch, ok := s.shared.beginFlush()
 	if !ok {
 		return
@@ -102,6 +107,21 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 	w.settleJobs()
 }
 
+// flushStaged is a flush of what a restore has staged.
+func (w *Worker) flushStaged(t *task, s *openStore) {
+	s.busy, s.adding = true, true
+	id := t.id
+	w.port.Background(func() {
+		s.gate.Lock()
+		defer s.gate.Unlock()
+		var err error
+		if !s.closed {
+			err = w.write(id, s)
+		}
+		w.end(ended{taskStore: taskStore{t, s}, err: err})
+	})
+}
+
 // flushed takes what came of a flush. A store that cannot be written stops the worker: a full disk does not become empty by
 // itself, and the changelog holds what is missing in the file.
 func (w *Worker) flushed(e ended) {
@@ -111,5 +131,9 @@ func (w *Worker) flushed(e ended) {
 	if e.err != nil {
 		t.broken = true
 		w.failed(t, fmt.Errorf("runtime: task %s: store %q cannot be written: %w", t.id, s.layers.Name(), e.err))
+		return
+	}
+	if s.restoring != nil && !t.finishing {
+		w.restored(t)
 	}
 }

@@ -49,16 +49,23 @@ func (w *Worker) openStore(t *task, c Changelog, inherited map[processor.TopicPa
 func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) {
 	s.shared = share(c.Store, t.id.Partition, s.layers)
 	log := w.cfg.Logger.With("task", t.id.String(), "store", c.Store, "changelog", c.TopicPartition.String(), "from", from)
-	if s.from = from; t.role == Standby {
-		s.restoring = changelog.NewRestorer(s.layers, changelog.Forever, from)
+	end := c.End
+	if t.role == Standby {
+		end = changelog.Forever
+	}
+	if s.from = from; s.restoring == nil {
+		s.restoring = changelog.NewRestorer(s.layers, end, from, w.cfg.Opener.Durable())
+	} else { // what it has staged goes over
+		s.restoring.Until(end)
+	}
+	if t.role == Standby {
 		log.Info("standing by")
 	} else {
-		s.restoring = changelog.NewRestorer(s.layers, c.End, from)
 		w.cfg.Stores.add(s.shared, w.cfg.Partitions[c.Topic])
 		if s.restoring.Done() {
 			return
 		}
-		log.Info("restoring", "to", c.End)
+		log.Info("restoring", "to", end)
 	}
 	w.progress(t, s)
 	if !s.reading {

@@ -84,7 +84,7 @@ func (w *Worker) startRestore(t *task, s *openStore) {
 	w.jobs++
 	w.port.Background(func() {
 		err := w.addTo(id, s, batches)
-		w.end(ended{taskStore: taskStore{t, s}, staged: batches, err: err})
+		w.end(ended{taskStore: taskStore{t, s}, piece: true, staged: batches, err: err})
 	})
 }
 
@@ -95,8 +95,9 @@ func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) err
 	if s.closed {
 		return nil
 	}
+	r := s.restoring
 	for _, f := range batches {
-		if err := s.restoring.Add(f.Records, f.Next); err != nil {
+		if err := r.Add(f.Records, f.Next); err != nil {
 			return err
 		}
 		if w.cfg.Restores.full(s) || !w.cfg.Opener.Durable() {
@@ -106,10 +107,13 @@ func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) err
 			w.cfg.Restores.account(s)
 		}
 	}
-	if s.restoring.Done() && s.layers.UnflushedBytes() > 2*w.cfg.FlushBytes { // more than a running store is to hold
+	switch {
+	case !r.Done():
+		return nil
+	case r.StagedBytes() > w.cfg.FlushBytes/4: // in the layers it would take several times as much
 		return w.write(id, s)
 	}
-	return nil
+	return r.Settle()
 }
 
 // write applies what a restore has staged.
@@ -150,7 +154,14 @@ func (w *Worker) restored(t *task) {
 		return
 	}
 	for _, s := range t.stores {
-		if r := s.restoring; r != nil && !s.adding && r.Done() {
+		r := s.restoring
+		switch {
+		case r == nil || s.adding || !r.Done():
+		case !r.Settled(): // it was stood by for, and had staged all there is
+			if !s.busy {
+				w.startRestore(t, s)
+			}
+		default:
 			w.cfg.Restores.forget(s)
 			s.restoring = nil
 			w.stopStore(s)

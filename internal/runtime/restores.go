@@ -60,7 +60,7 @@ func (r *Restores) full(s *openStore) bool {
 	return r.staged > r.limit && s.accounted >= r.limit/max(1, r.sharers)
 }
 
-func (r *Restores) account(s *openStore) { r.setStaged(s, s.layers.UnflushedBytes()) }
+func (r *Restores) account(s *openStore) { r.setStaged(s, s.restoring.StagedBytes()) }
 
 func (r *Restores) setStaged(s *openStore, bytes int) {
 	r.mu.Lock()

@@ -86,8 +86,9 @@ func (s *openStore) position() int64 {
 
 // fits reports whether a store can go on from where it is.
 func (s *openStore) fits(c Changelog) bool {
-	at, ok := s.layers.Offset()
-	return ok && s.topic == c.ID && at >= c.Start && s.position() <= c.End
+	_, ok := s.layers.Offset()
+	at := s.position()
+	return ok && s.topic == c.ID && at >= c.Start && at <= c.End
 }
 
 // followed tells how far a store has come that is behind.

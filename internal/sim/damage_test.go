@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -72,6 +73,13 @@ func (b *fragileBackend) Apply(batch store.Batch) error {
 		return err
 	}
 	return b.Backend.Apply(batch)
+}
+
+func (b *fragileBackend) Load(rows iter.Seq[store.Pair], offset int64) error {
+	if err := b.from.damaged(b.path, 60); err != nil {
+		return err
+	}
+	return b.Backend.Load(rows, offset)
 }
 
 // A store that turns out damaged, whenever that is, is set aside and rebuilt. The worker goes on, and every count is exact.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"iter"
 	"path/filepath"
 	"slices"
 
@@ -81,6 +82,16 @@ func (o *Opener) Kill() error {
 func (b *Opened) Apply(batch store.Batch) error {
 	b.from.hook(BeforeFlush)
 	if err := b.Backend.Apply(batch); err != nil {
+		return err
+	}
+	b.from.hook(AfterFlush)
+	return nil
+}
+
+// Load implements store.Backend.
+func (b *Opened) Load(rows iter.Seq[store.Pair], offset int64) error {
+	b.from.hook(BeforeFlush)
+	if err := b.Backend.Load(rows, offset); err != nil {
 		return err
 	}
 	b.from.hook(AfterFlush)

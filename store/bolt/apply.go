@@ -71,10 +71,24 @@ func (b *Backend) write(p *pending) error {
 	return nil
 }
 
-// writePart is one transaction. It is not db.Update: that one, after a panic, scans the
+// writePart is one transaction.
+func (b *Backend) writePart(p *pending) error {
+	applied := 0
+	err := b.transact(func(tx *bbolt.Tx, data *bbolt.Bucket) (next state, err error) {
+		applied, next, err = b.fill(tx, data, p)
+		return next, err
+	})
+	if err == nil {
+		p.applied = applied
+	}
+	return err
+}
+
+// transact is a write transaction: fill writes, and returns what the file holds then. It
+// is not db.Update: that one, after a panic, scans the
 // damaged file on a goroutine where nothing catches the next panic. Tx.Rollback
 // does not.
-func (b *Backend) writePart(p *pending) error {
+func (b *Backend) transact(fill func(*bbolt.Tx, *bbolt.Bucket) (state, error)) error {
 	tx, err := b.beginTx(true)
 	if err != nil {
 		return err
@@ -85,8 +99,15 @@ func (b *Backend) writePart(p *pending) error {
 			b.stuck.Store(true)
 		}
 	}()
-	applied, next, err := b.fill(tx, p)
+	data, meta := tx.Bucket(dataBucket), tx.Bucket(metaBucket)
+	if data == nil || meta == nil {
+		return corrupt(b.path, errNoBucket)
+	}
+	next, err := fill(tx, data)
 	if err != nil {
+		return err
+	}
+	if err := meta.Put(stateKey, next.encode(b.name)); err != nil {
 		return err
 	}
 	err = tx.Commit()
@@ -94,7 +115,6 @@ func (b *Backend) writePart(p *pending) error {
 	if err != nil {
 		return err
 	}
-	p.applied = applied
 	b.mu.Lock()
 	b.state = next
 	b.mu.Unlock()
@@ -109,11 +129,7 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 
 // fill writes as many of the entries as the transaction is to hold, and returns
 // how many are applied with it and what the file then holds.
-func (b *Backend) fill(tx *bbolt.Tx, p *pending) (applied int, next state, err error) {
-	data, meta := tx.Bucket(dataBucket), tx.Bucket(metaBucket)
-	if data == nil || meta == nil {
-		return 0, state{}, corrupt(b.path, errNoBucket)
-	}
+func (b *Backend) fill(tx *bbolt.Tx, data *bbolt.Bucket, p *pending) (applied int, next state, err error) {
 	w := writer{tx: tx, data: data, contents: b.state.contents}
 	n, err := w.fill(p.entries[p.applied:], b.opt.TxBytes)
 	if err != nil {
@@ -133,7 +149,7 @@ func (b *Backend) fill(tx *bbolt.Tx, p *pending) (applied int, next state, err e
 	case p.offset >= 0:
 		next.offset = p.offset
 	}
-	return applied, next, meta.Put(stateKey, next.encode(b.name))
+	return applied, next, nil
 }
 
 // damaged makes an ErrCorrupt of what is wrong with an entry.
@@ -167,17 +183,18 @@ func (w *writer) fill(entries []*store.Entry, limit int64) (int, error) {
 		w.cursor = w.data.Cursor()
 	}
 	for i, e := range entries {
-		if i%64 == 63 && w.size() > limit {
+		if w.full(i, limit) {
 			return i, nil
 		}
-		w.key = appendKey(w.key[:0], e.KeyBytes())
 		if err := w.put(e); err != nil {
 			return i, err
 		}
-		w.bytes += int64(len(e.Key) + len(e.Value) + inodeBytes)
 	}
 	return len(entries), nil
 }
+
+// full looks now and then whether the transaction has become large.
+func (w *writer) full(entries int, limit int64) bool { return entries%64 == 63 && w.size() > limit }
 
 // size is roughly the memory of the transaction.
 func (w *writer) size() int64 {
@@ -186,18 +203,27 @@ func (w *writer) size() int64 {
 }
 
 func (w *writer) put(e *store.Entry) error {
+	w.key = appendKey(w.key[:0], e.KeyBytes())
 	there, err := w.forget()
 	switch {
 	case err != nil:
 		return err
 	case !e.Deleted:
-		stored := w.values.take(crcSize + tsSize + len(e.Value))
-		w.add(seal(stored, w.key, e.Timestamp, e.Value))
-		return w.data.Put(w.key, stored) // copies the key, keeps the value
+		return w.insert(e.KeyBytes(), e.Value, e.Timestamp)
 	case there:
+		w.bytes += int64(len(e.Key) + inodeBytes)
 		return w.data.Delete(w.key)
 	}
 	return nil
+}
+
+// insert puts an entry whose key holds nothing, as far as the account goes.
+func (w *writer) insert(key, value []byte, ts int64) error {
+	w.key = appendKey(w.key[:0], key)
+	stored := w.values.take(crcSize + tsSize + len(value))
+	w.add(seal(stored, w.key, ts, value))
+	w.bytes += int64(len(key) + len(value) + inodeBytes)
+	return w.data.Put(w.key, stored) // copies the key, keeps the value
 }
 
 // forget takes what the key holds out of the account.

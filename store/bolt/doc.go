@@ -15,6 +15,10 @@
 // next Apply, do what is left of a batch that a crash or a full disk has cut
 // short.
 //
+// The first load of an empty file, by a restore, does without that file: its
+// transactions leave a mark that nothing of them counts, until the last one. Who
+// finds the mark empties the file.
+//
 // Each transaction costs two syncs and the rewriting of every page it touches, so
 // batches should be large (some ten thousand keys) and rare.
 //

@@ -32,10 +32,13 @@ const (
 
 var errRedo = errors.New("a batch is half applied, and the file with the rest is missing or damaged")
 
-// redo finishes a batch that a crash or an error has left half applied.
+// redo finishes a batch that a crash or an error has left half applied, or undoes a first load.
 func (b *Backend) redo() error {
-	if b.state.redo.id == 0 {
+	switch b.state.redo.id {
+	case 0:
 		return nil
+	case loading:
+		return b.wipe()
 	}
 	p, err := readRedo(b.path+redoSuffix, b.state.redo)
 	if errors.Is(err, errRedo) {

@@ -33,7 +33,7 @@ type state struct {
 
 // redoMark says how far a batch is applied whose rest is in the redo file. The zero mark means that none is under way.
 type redoMark struct {
-	id      uint64 // of the redo file, never 0
+	id      uint64 // of the redo file, never 0, or loading
 	applied int64  // entries
 }
 

@@ -4,6 +4,7 @@ package memory
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -41,9 +42,10 @@ type Backend struct {
 }
 
 type item struct {
-	key   string
-	value []byte
-	ts    int64
+	key    string
+	value  []byte
+	ts     int64
+	inline [16]byte // a small value's place
 }
 
 var _ store.Backend = (*Backend)(nil)
@@ -90,10 +92,14 @@ func (b *Backend) applySome(entries []*store.Entry, offset int64) error {
 		return errClosed
 	}
 	for _, e := range entries {
-		if e.Deleted {
-			b.remove(e.Key)
-		} else {
-			b.set(e)
+		it := b.items[e.Key]
+		switch {
+		case e.Deleted:
+			b.remove(it)
+		case it == nil:
+			b.insert(e.Key, e.Value, e.Timestamp)
+		default:
+			it.set(e.Value, e.Timestamp)
 		}
 	}
 	if offset >= 0 {
@@ -102,25 +108,46 @@ func (b *Backend) applySome(entries []*store.Entry, offset int64) error {
 	return nil
 }
 
-func (b *Backend) set(e *store.Entry) {
-	it := b.items[e.Key]
-	if it == nil {
-		it = &item{key: e.Key}
-		b.items[it.key] = it
-		if b.index != nil {
-			b.index.Set(it)
+// Load implements store.Backend.
+func (b *Backend) Load(rows iter.Seq[store.Pair], offset int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errClosed
+	}
+	for row := range rows {
+		it := b.items[string(row.Key)]
+		switch {
+		case row.Value == nil:
+			b.remove(it)
+		case it == nil:
+			b.insert(string(row.Key), row.Value, row.Timestamp)
+		default:
+			it.set(row.Value, row.Timestamp)
 		}
 	}
-	it.value = append(it.value[:0], e.Value...)
-	it.ts = e.Timestamp
+	b.offset = max(b.offset, offset)
+	return nil
 }
 
-func (b *Backend) remove(key string) {
-	it := b.items[key]
+func (it *item) set(value []byte, ts int64) { it.value, it.ts = append(it.value[:0], value...), ts }
+
+func (b *Backend) insert(key string, value []byte, ts int64) {
+	it := &item{key: key}
+	it.value = it.inline[:0]
+	it.set(value, ts)
+	b.items[key] = it
+	if b.index != nil {
+		b.index.Set(it)
+	}
+}
+
+// remove removes an item; nil is none.
+func (b *Backend) remove(it *item) {
 	if it == nil {
 		return
 	}
-	delete(b.items, key)
+	delete(b.items, it.key)
 	if b.index != nil {
 		b.index.Delete(it)
 	}

@@ -1,0 +1,89 @@
+package bolt
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/millrace-streams/millrace/store"
+)
+
+// loading, as the id of a redo mark, says that the file is being loaded for the first time, or that a process died in the
+// middle of it: nothing of what is in it counts. It spares a first load the redo file.
+const loading = math.MaxUint64
+
+// Load implements store.Backend: as Apply does it if the file holds something, else in transactions of which only the last
+// one makes it count.
+func (b *Backend) Load(rows iter.Seq[store.Pair], offset int64) (err error) {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if err := b.beginApply(); err != nil {
+		return err
+	}
+	defer b.endApply()
+	defer b.caughtWrite(&err, debug.SetPanicOnFault(true))
+	if err := b.redo(); err != nil {
+		return fmt.Errorf("bolt: load %s: finish the batch before: %w", b.path, err)
+	}
+	if b.state.offset < 0 && b.state.count == 0 {
+		err = b.load(rows, offset)
+	} else {
+		err = b.write(&pending{entries: entriesOf(rows), offset: offset})
+	}
+	if err != nil {
+		return fmt.Errorf("bolt: load %s: %w", b.path, err)
+	}
+	return nil
+}
+
+// load fills an empty file.
+func (b *Backend) load(rows iter.Seq[store.Pair], offset int64) error {
+	next, stop := iter.Pull(rows)
+	defer stop()
+	row, more := next()
+	for {
+		err := b.transact(func(tx *bbolt.Tx, data *bbolt.Bucket) (state, error) {
+			data.FillPercent = 0.95 // rows ascend: no page is going to grow
+			w := writer{tx: tx, data: data, contents: b.state.contents}
+			for i := 0; more && !w.full(i, b.opt.TxBytes); i++ {
+				if row.Value != nil {
+					if err := w.insert(row.Key, row.Value, row.Timestamp); err != nil {
+						return state{}, err
+					}
+				}
+				row, more = next()
+			}
+			if more {
+				return state{offset: -1, contents: w.contents, redo: redoMark{id: loading}}, nil
+			}
+			return state{offset: offset, contents: w.contents}, nil
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// wipe empties a file that was being loaded.
+func (b *Backend) wipe() error {
+	return b.transact(func(tx *bbolt.Tx, _ *bbolt.Bucket) (state, error) {
+		err := tx.DeleteBucket(dataBucket)
+		if err == nil {
+			_, err = tx.CreateBucket(dataBucket)
+		}
+		return state{offset: -1}, err
+	})
+}
+
+// entriesOf copies rows.
+func entriesOf(rows iter.Seq[store.Pair]) (entries []*store.Entry) {
+	for row := range rows {
+		entries = append(entries, &store.Entry{
+			Key: string(row.Key), Value: append([]byte(nil), row.Value...), Deleted: row.Value == nil, Timestamp: row.Timestamp,
+		})
+	}
+	return entries
+}
