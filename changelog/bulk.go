@@ -19,13 +19,14 @@ type bulk struct {
 	log    [][]byte // chunks; no record crosses their borders
 	list   []staged
 	sorted int
+	common int // length of what the keys of the sorted part have in common: their numbers are of what follows
 	dead   int // bytes of the log that are not listed any more
 	size   int // bytes of the log, its unused ends included
 }
 
 // staged is one record.
 type staged struct {
-	prefix    uint64 // of the key, as it sorts
+	number    uint64 // of eight bytes of the key, as it sorts; set by merge
 	chunk, at uint32 // where key and value lie in the log, one after the other
 	key       uint32 // length
 	value     int32  // length, or deleted
@@ -49,7 +50,7 @@ func (b *bulk) empty() bool { return len(b.list) == 0 }
 // add copies a record.
 func (b *bulk) add(rec *Record) {
 	chunk, at := b.write(rec.Key, rec.Value)
-	s := staged{prefix: prefixOf(rec.Key), chunk: chunk, at: at, key: uint32(len(rec.Key)), value: int32(len(rec.Value)), timestamp: rec.Timestamp}
+	s := staged{chunk: chunk, at: at, key: uint32(len(rec.Key)), value: int32(len(rec.Value)), timestamp: rec.Timestamp}
 	if rec.Value == nil {
 		s.value = deleted
 	}
@@ -74,28 +75,65 @@ func (b *bulk) write(key, value []byte) (chunk, at uint32) {
 	return uint32(last), at
 }
 
-// prefixOf is the first eight bytes of a key as a number that sorts as they do.
-func prefixOf(key []byte) uint64 {
-	if len(key) >= 8 {
+func (b *bulk) keyOf(s *staged) []byte { return b.log[s.chunk][s.at : s.at+s.key] }
+
+// numberKeys gives the records that are new their numbers, and the others new ones if the keys have less in common now.
+func (b *bulk) numberKeys() {
+	first, common := b.keyOf(&b.list[0]), b.common
+	if b.sorted == 0 {
+		common = len(first)
+	}
+	for i := b.sorted; i < len(b.list); i++ {
+		common = commonLength(first[:common], b.keyOf(&b.list[i]))
+	}
+	from := b.sorted
+	if common < b.common {
+		from = 0
+	}
+	b.common = common
+	for i := range b.list[from:] {
+		s := &b.list[from+i]
+		s.number = numberOf(b.keyOf(s)[common:])
+	}
+}
+
+func commonLength(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// numberOf is the first eight bytes of a key as a number that sorts as they do; zeros stand for what is not there.
+func numberOf(key []byte) uint64 {
+	if len(key) >= numbered {
 		return binary.BigEndian.Uint64(key)
 	}
-	var first [8]byte
+	var first [numbered]byte
 	copy(first[:], key)
 	return binary.BigEndian.Uint64(first[:])
 }
 
-func (b *bulk) keyOf(s *staged) []byte { return b.log[s.chunk][s.at : s.at+s.key] }
+const numbered = 8
 
-// compare orders records by key.
+// compare orders records by key. Most keys differ in their numbers.
 func (b *bulk) compare(x, y *staged) int {
-	if x.prefix != y.prefix {
-		return cmp.Compare(x.prefix, y.prefix)
+	if x.number != y.number {
+		return cmp.Compare(x.number, y.number)
 	}
-	return bytes.Compare(b.keyOf(x), b.keyOf(y))
+	rest := uint32(b.common + numbered)
+	if x.key <= rest || y.key <= rest {
+		return cmp.Compare(x.key, y.key) // one is the other, or what it begins with, or that and zeros
+	}
+	return bytes.Compare(b.keyOf(x)[rest:], b.keyOf(y)[rest:])
 }
 
 // merge leaves the last record of each key, in order.
 func (b *bulk) merge() {
+	b.numberKeys()
 	fresh := b.list[b.sorted:]
 	slices.SortFunc(fresh, func(x, y staged) int {
 		if c := b.compare(&x, &y); c != 0 {

@@ -20,8 +20,12 @@ func TestRestoreOfAnyLog(t *testing.T) {
 	t.Parallel()
 	rng := seed.Rand(t)
 	for name, opener := range map[string]store.Opener{"memory": memory.Opener{}, "bolt": bolt.Opener{Options: bolt.Options{NoSync: true, TxBytes: 1 << 16}}} {
-		for range 20 {
+		for round := range 20 {
 			records, keys := 1+rng.IntN(5000), 1+rng.IntN(3000)
+			if round == 0 { // enough to be merged in between
+				records, keys = 50*records+150_000, 50*keys
+			}
+			common, zeros := 1+rng.IntN(3), 1+rng.IntN(12)
 			want := map[string]string{}
 			backend, err := opener.Open(t.TempDir(), "counts")
 			must(t, err)
@@ -31,7 +35,7 @@ func TestRestoreOfAnyLog(t *testing.T) {
 				var batch []changelog.Record
 				from := r.Position()
 				for at := from; at < min(from+int64(1+rng.IntN(1000)), int64(records)); at++ {
-					key := strings.Repeat("long common prefix ", rng.IntN(2)) + fmt.Sprint(rng.IntN(keys))
+					key := strings.Repeat("long common prefix ", rng.IntN(common)) + fmt.Sprint(rng.IntN(keys)) + strings.Repeat("\x00", rng.IntN(zeros))
 					if rng.IntN(5) == 0 {
 						batch = append(batch, tombstone(key, at))
 						delete(want, key)
@@ -42,7 +46,7 @@ func TestRestoreOfAnyLog(t *testing.T) {
 					want[key] = value
 				}
 				add(t, r, from+int64(len(batch)), batch...)
-				if rng.IntN(4) == 0 {
+				if rng.IntN(4) == 0 && (round > 0 || rng.IntN(100) == 0) {
 					must(t, r.Flush())
 				}
 			}
