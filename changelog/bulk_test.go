@@ -19,11 +19,11 @@ import (
 func TestRestoreOfAnyLog(t *testing.T) {
 	t.Parallel()
 	rng := seed.Rand(t)
-	for name, opener := range map[string]store.Opener{"memory": memory.Opener{}, "bolt": bolt.Opener{Options: bolt.Options{NoSync: true, TxBytes: 1 << 16}}} {
+	for name, opener := range map[string]store.Opener{"memory": memory.Opener{}, "bolt": bolt.Opener{Options: bolt.Options{NoSync: true, TxBytes: 1 << 19}}} {
 		for round := range 20 {
 			records, keys := 1+rng.IntN(5000), 1+rng.IntN(3000)
 			if round == 0 { // enough to be merged in between
-				records, keys = 50*records+150_000, 50*keys
+				records, keys = 10*records+100_000, 30*keys
 			}
 			common, zeros := 1+rng.IntN(3), 1+rng.IntN(12)
 			want := map[string]string{}
