@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 )
 
@@ -173,12 +172,7 @@ func TestBackoffGrowsToItsBoundAndEndsWithSuccess(t *testing.T) {
 
 // TestAgainstABroker plays random answers against a model of the broker's side: what the machine says must be true.
 func TestAgainstABroker(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("MILLRACE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("MILLRACE_SEED=%d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 1))
+	rnd := seed.Rand(t)
 	for i := range 20000 {
 		tx := &Transaction{}
 		committed := map[int]bool{} // what the broker has committed, by number

@@ -9,11 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/oracle"
 	"github.com/millrace-streams/millrace/oracle/scenario"
 )
@@ -109,17 +108,6 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// seed returns the seed of this run, and says it.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := uint64(time.Now().UnixNano() / 1e6)
-	if s, err := strconv.ParseUint(os.Getenv("MILLRACE_SEED"), 10, 64); err == nil {
-		n = s
-	}
-	t.Logf("MILLRACE_SEED=%d", n)
-	return n
-}
-
 // fresh makes at least n scenarios, as many of each kind.
 func fresh(seed uint64, n int) (list []scenario.Scenario) {
 	names := kinds()
@@ -131,7 +119,7 @@ func fresh(seed uint64, n int) (list []scenario.Scenario) {
 
 // TestFresh compares on random scenarios.
 func TestFresh(t *testing.T) {
-	list, names := fresh(seed(t), *count), kinds()
+	list, names := fresh(seed.Of(t), *count), kinds()
 	k := start(t)
 	failing := map[string]scenario.Scenario{}
 	bad := 0

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/millrace-streams/millrace/internal/brokertest"
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/oracle/scenario"
 	"github.com/millrace-streams/millrace/store/bolt"
 	"github.com/millrace-streams/millrace/store/memory"
@@ -18,23 +19,22 @@ var live = flag.Int("live", 180, "number of fresh scenarios on the broker, at th
 
 // TestLiveGolden runs all of testdata on the application and a broker, with restarts in between.
 func TestLiveGolden(t *testing.T) {
-	seed := seed(t)
 	var list []golden
 	files := goldens(t)
 	for _, file := range sorted(files) {
 		list = append(list, files[file]...)
 	}
-	flocks(t, seed, list)
+	flocks(t, seed.Of(t), list)
 }
 
 // TestLiveFresh does so with random scenarios, as many of each kind.
 func TestLiveFresh(t *testing.T) {
-	seed := seed(t)
+	first := seed.Of(t)
 	var list []golden
-	asked(t, start(t), fresh(seed+1_000_000, *live), func(s scenario.Scenario, a scenario.Answer) {
+	asked(t, start(t), fresh(first+1_000_000, *live), func(s scenario.Scenario, a scenario.Answer) {
 		list = append(list, golden{s, a})
 	})
-	flocks(t, seed, list)
+	flocks(t, first, list)
 }
 
 // flocks runs scenarios in flocks of many settings.

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"io"
 	"math"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/serde"
 )
 
@@ -231,25 +228,6 @@ func TestFunc(t *testing.T) {
 	serde.Func[int](nil, nil)
 }
 
-// newRand returns a source seeded from MILLRACE_SEED, or else anew, and prints
-// the seed if the test fails.
-func newRand(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if env := os.Getenv("MILLRACE_SEED"); env != "" {
-		var err error
-		if seed, err = strconv.ParseUint(env, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("MILLRACE_SEED=%d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 func roundTrip[T any](t *testing.T, s serde.Serde[T], same func(a, b T) bool, v T) {
 	t.Helper()
 	data, err := s.Append(nil, v)
@@ -268,7 +246,7 @@ func roundTrip[T any](t *testing.T, s serde.Serde[T], same func(a, b T) bool, v 
 
 func TestRandomRoundTrips(t *testing.T) {
 	t.Parallel()
-	r := newRand(t)
+	r := seed.Rand(t)
 	for range 2000 {
 		raw := make([]byte, r.IntN(40))
 		for i := range raw {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/store"
-	"github.com/millrace-streams/millrace/store/storetest"
 )
 
 // write is an entry as the model knows it.
@@ -110,7 +110,7 @@ func randomWrite(rng *rand.Rand, w *store.WriteSet, m *setModel) {
 
 func TestWriteSetAgainstModel(t *testing.T) {
 	t.Parallel()
-	rng := storetest.Seed(t)
+	rng := seed.Rand(t)
 	w, m := store.NewWriteSet(), setModel{writes: map[string]write{}}
 	marked := m.clone()
 	for range 4000 {

@@ -5,27 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/topology"
 )
-
-// seeded is a random source that prints its seed; MILLRACE_SEED runs it again.
-func seeded(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("MILLRACE_SEED"); s != "" {
-		seed = must(strconv.ParseUint(s, 10, 64))
-	}
-	t.Logf("MILLRACE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // follower checks that every change of a table that is committed begins where the last one has ended.
 type follower struct {
@@ -108,7 +98,7 @@ func combine(l, r map[string]string, fn func(string, bool, string, bool) (string
 // cache on they are not (KAFKA-4609).
 func TestJoinedTablesAgainstMaps(t *testing.T) {
 	t.Parallel()
-	random := seeded(t)
+	random := seed.Rand(t)
 	for name, shape := range shapes {
 		for _, opts := range [][]topology.DerivedOption{nil, {derived}} {
 			for _, everyUpdate := range []bool{false, true} {

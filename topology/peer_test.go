@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
@@ -352,7 +353,7 @@ func question1(line string) (topic string, in rec) {
 // its local state or without.
 func TestTablesSurviveRestarts(t *testing.T) {
 	t.Parallel()
-	random := seeded(t)
+	random := seed.Rand(t)
 	data := must(os.ReadFile("testdata/peer-tables.txt"))
 	for _, section := range strings.Split(string(data), "\n== ")[1:] {
 		name, body, _ := strings.Cut(section, "\n")

@@ -3,11 +3,10 @@ package topology_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/topology"
 )
@@ -182,12 +181,7 @@ func TestHeldChangesRunThroughTables(t *testing.T) {
 // the one before has ended. MILLRACE_SEED runs it again.
 func TestTableAgainstMap(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	if s := os.Getenv("MILLRACE_SEED"); s != "" {
-		seed = must(strconv.ParseUint(s, 10, 64))
-	}
-	t.Logf("MILLRACE_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	rows, told := map[string]string{}, map[string]string{}
 	b := topology.NewBuilder()
 	table := topology.Table(b, in, users)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 )
 
@@ -15,7 +16,7 @@ import (
 // proper one (see check), the group comes to rest in balance, and then stays as it is.
 func TestGroupsComeToRest(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := seed.Rand(t)
 	for range 60 {
 		w := newWorld(t, Settings{Standbys: rng.IntN(3), MaxWarmups: 1 + rng.IntN(3), AcceptableLag: 100})
 		for n := range 1 + rng.IntN(20) {
@@ -153,7 +154,7 @@ func (p *proc) count() (n int) {
 // TestADeadMembersTasksGoToTheirStandbys, at once and wherever they are; then they are spread again.
 func TestADeadMembersTasksGoToTheirStandbys(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := seed.Rand(t)
 	for range 100 {
 		w := newWorld(t, Settings{Standbys: 1, MaxWarmups: 2, AcceptableLag: 10})
 		w.add(1+rng.IntN(12), 1000)
@@ -221,7 +222,7 @@ func TestOneThatRestoresAnyhow(t *testing.T) {
 // TestStandbysPreferOtherRacks, but are in the same one rather than nowhere.
 func TestStandbysPreferOtherRacks(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := seed.Rand(t)
 	for range 100 {
 		w := newWorld(t, Settings{Standbys: 1 + rng.IntN(2), MaxWarmups: 2, AcceptableLag: 10})
 		w.add(1+rng.IntN(12), 1000)

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 )
 
 func TestWorkers(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := seed.Rand(t)
 	for range 200 {
 		n := 1 + rng.IntN(5)
 		weights, held, last := map[processor.TaskID]int{}, map[processor.TaskID]int{}, map[processor.TaskID]int{}
@@ -42,7 +43,7 @@ func TestWorkers(t *testing.T) {
 // have moved than that takes.
 func TestLevel(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := seed.Rand(t)
 	for range 200 {
 		held, weights := map[processor.TaskID]int{}, map[processor.TaskID]int{}
 		before, n := 1+rng.IntN(5), 1+rng.IntN(5)

@@ -3,28 +3,12 @@ package assign
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/millrace-streams/millrace/processor"
 )
-
-// random returns a source of randomness that is printed and can be set again with MILLRACE_SEED.
-func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("MILLRACE_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("MILLRACE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 func id(n int) processor.TaskID {
 	return processor.TaskID{Subtopology: int32(n / 10), Partition: int32(n % 10)}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/millrace-streams/millrace/internal/seed"
 )
 
 func init() {
@@ -20,15 +21,9 @@ func init() {
 
 // The run of CI: both backends at once, at least 200 faults, on a broker of its own.
 func TestChaos(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("MILLRACE_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("MILLRACE_SEED: %v", err)
-		}
-	}
+	n := seed.Of(t)
 	const faults, limit = 200, 20 * time.Minute // it takes 4 minutes on two idle cores
-	o, err := parse([]string{"-seed", fmt.Sprint(seed), "-faults", fmt.Sprint(faults), "-for", limit.String(), "-round", "60", "-mean", "500ms", "-quiet"})
+	o, err := parse([]string{"-seed", fmt.Sprint(n), "-faults", fmt.Sprint(faults), "-for", limit.String(), "-round", "60", "-mean", "500ms", "-quiet"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +32,9 @@ func TestChaos(t *testing.T) {
 	defer cancel()
 	s, err := perform(ctx, o, os.Stderr)
 	if err != nil {
-		t.Fatalf("MILLRACE_SEED=%d: %v", seed, err)
+		t.Fatal(err)
 	}
-	if n := s.faults(); n < faults {
-		t.Errorf("%d faults took effect in %v, want %d", n, limit, faults)
+	if got := s.faults(); got < faults {
+		t.Errorf("%d faults took effect in %v, want %d", got, limit, faults)
 	}
 }

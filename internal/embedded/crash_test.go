@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/millrace-streams/millrace/internal/embedded"
+	"github.com/millrace-streams/millrace/internal/seed"
 )
 
 // childDir is set in the process that TestKilledBroker kills.
@@ -46,24 +45,11 @@ func child(dir string) int {
 	}
 }
 
-func seed(t *testing.T) *rand.Rand {
-	t.Helper()
-	n := uint64(time.Now().UnixNano())
-	if text := os.Getenv("MILLRACE_SEED"); text != "" {
-		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("MILLRACE_SEED=%d", n)
-	return rand.New(rand.NewPCG(n, n))
-}
-
 // A broker is killed again and again while an application commits: nothing that was acknowledged is lost, nothing is seen
 // in part, and the application goes on.
 func TestKilledBroker(t *testing.T) {
 	t.Parallel()
-	random := seed(t)
+	random := seed.Rand(t)
 	dir := t.TempDir()
 	b := start(t, embedded.Options{Dir: dir})
 	createTopics(t, b.Addrs())

@@ -2,10 +2,7 @@ package kafka
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"github.com/millrace-streams/millrace/eos"
 	"github.com/millrace-streams/millrace/internal/brokertest"
 	"github.com/millrace-streams/millrace/internal/runtime"
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/processor"
 )
 
@@ -143,14 +141,7 @@ func (w *copier) release() {
 // have their producers fenced, in a random order.
 func TestExactlyOnceWhileProcessesComeAndGo(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	if s := os.Getenv("MILLRACE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		must(t, err)
-	}
-	t.Logf("MILLRACE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seed.Rand(t)
 	brokers := brokertest.Brokers(t)
 	in, out, app := brokertest.Topic(t, "in", 4), brokertest.Topic(t, "out", 4), brokertest.UniqueName(t, "app")
 

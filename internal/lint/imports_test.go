@@ -17,7 +17,7 @@ var allowed = map[string][]string{
 	"store":            {"serde"},
 	"store/memory":     {"store"},
 	"store/bolt":       {"store"},
-	"store/storetest":  {"store", "serde"},
+	"store/storetest":  {"store", "serde", "internal/seed"},
 	"processor":        {"store", "serde"},
 	"topology":         {"processor", "store", "serde"},
 	"changelog":        {"processor", "store"},

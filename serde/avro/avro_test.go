@@ -7,14 +7,13 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/serde/avro"
 )
@@ -282,23 +281,6 @@ func TestSchemasAreApart(t *testing.T) {
 	}
 }
 
-func newRand(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if env := os.Getenv("MILLRACE_SEED"); env != "" {
-		var err error
-		if seed, err = strconv.ParseUint(env, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("MILLRACE_SEED=%d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -332,7 +314,7 @@ func randomEverything(r *rand.Rand, depth int) Everything {
 
 func TestRandomRoundTrips(t *testing.T) {
 	t.Parallel()
-	r := newRand(t)
+	r := seed.Rand(t)
 	s := avro.Must[Everything](everything)
 	for range 300 {
 		in := randomEverything(r, 3)

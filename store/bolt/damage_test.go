@@ -14,9 +14,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/store/bolt"
-	"github.com/millrace-streams/millrace/store/storetest"
 )
 
 func must(t testing.TB, err error) {
@@ -176,7 +176,7 @@ func TestTruncation(t *testing.T) {
 // every call answers.
 func TestRandomDamage(t *testing.T) {
 	t.Parallel()
-	rng := storetest.Seed(t)
+	rng := seed.Rand(t)
 	data := sample(t)
 	refused := 0
 	const rounds = 100

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/store"
-	"github.com/millrace-streams/millrace/store/storetest"
 )
 
 // image is a store file after one of its batches, and what it holds then.
@@ -94,7 +94,7 @@ func survives(t *testing.T, what string, images []image, data []byte) bool {
 // is refused. Pages have no checksums of their own.
 func TestDamageOfAnyPage(t *testing.T) {
 	t.Parallel()
-	rng := storetest.Seed(t)
+	rng := seed.Rand(t)
 	images := history(t, rng)
 	last := images[len(images)-1].data
 	page := os.Getpagesize()

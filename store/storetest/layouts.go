@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
 )
@@ -85,7 +86,7 @@ func testLayouts(t *testing.T, opener store.Opener, f Features) {
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &rig{t: t, rng: Seed(t), opener: opener, f: f, dir: t.TempDir(), kind: k}
+			r := &rig{t: t, rng: seed.Rand(t), opener: opener, f: f, dir: t.TempDir(), kind: k}
 			r.run(2000)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace-streams/millrace/internal/seed"
 	"github.com/millrace-streams/millrace/store"
 )
 
@@ -48,7 +49,7 @@ type random struct {
 }
 
 func testRandom(t *testing.T, opener store.Opener, f Features) {
-	r := &random{t: t, rng: Seed(t), opener: opener, f: f, dir: t.TempDir()}
+	r := &random{t: t, rng: seed.Rand(t), opener: opener, f: f, dir: t.TempDir()}
 	r.m = model{
 		current: state{}, marked: state{}, committed: state{}, flushed: state{},
 		offset: -1, flushingOffset: -1, flushedOffset: -1,

@@ -11,10 +11,8 @@ package storetest
 
 import (
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/millrace-streams/millrace/store"
@@ -61,20 +59,6 @@ func Run(t *testing.T, opener store.Opener, f Features) {
 	t.Run("FieldReport50", func(t *testing.T) { t.Parallel(); FieldReport50(t, opener) })
 	t.Run("FieldReport44", func(t *testing.T) { t.Parallel(); FieldReport44(t, opener) })
 	t.Run("FieldReport46", func(t *testing.T) { t.Parallel(); FieldReport46(t, opener) })
-}
-
-// Seed returns the random source of a test and logs how to get it again.
-func Seed(t testing.TB) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if s := os.Getenv("MILLRACE_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("MILLRACE_SEED: %v", err)
-		}
-	}
-	t.Logf("MILLRACE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, seed))
 }
 
 func open(t testing.TB, opener store.Opener, dir, name string) store.Backend {
