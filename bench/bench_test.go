@@ -58,6 +58,25 @@ func TestPickRefusesUnknownNames(t *testing.T) {
 	}
 }
 
+// The calculation and the simulation are printed for any cluster, and refused for one that cannot be.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := modelled([]string{"-processes", "4", "-partitions", "16", "-standbys", "1", "-rate", "1e6", "-brokers", "1", "-replicas", "1"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"peak memory", "transactions", "take-over by standbys", "one joins", "beyond the bound: traffic of a broker"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nothing of %q in\n%s", want, &out)
+		}
+	}
+	for _, args := range [][]string{{"-processes", "0"}, {"-brokers", "1", "-replicas", "2"}, {"-rate", "NaN"}, {"more"}} {
+		if err := modelled(args, &out); err == nil {
+			t.Errorf("%v are taken", args)
+		}
+	}
+}
+
 func TestPickByPattern(t *testing.T) {
 	t.Parallel()
 	o, err := parse([]string{"-workload", "latency-*,restart", "-contender", "kafka-streams*"})

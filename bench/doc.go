@@ -3,6 +3,7 @@
 //
 //	go run ./bench -brokers 127.0.0.1:9092             throughput, restore and latency
 //	go run ./bench recovery -brokers 127.0.0.1:9092    kills and restarts
+//	go run ./bench model -partitions 200 -keys 1e8     what a cluster costs, calculated and simulated: no broker
 //	go run ./bench -list                               what there is
 //
 // It loads its input topics once, then runs each contender several times, in turn, each run in a process of its own with topics
@@ -15,5 +16,5 @@
 //
 // The parts: internal/work has the workloads, their inputs and the right outputs; internal/wire talks to brokers;
 // internal/contender does the work, in child processes; internal/measure starts and watches those; internal/report writes the
-// figures down; peer is Kafka Streams, in Java.
+// figures down; internal/model calculates; peer is Kafka Streams, in Java.
 package main

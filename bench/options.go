@@ -109,6 +109,7 @@ func list(s string) []string {
 func usage(f *flag.FlagSet) {
 	fmt.Fprint(f.Output(), `usage: go run ./bench [flags]             throughput, restore and latency
        go run ./bench recovery [flags]    kills and restarts
+       go run ./bench model [flags]       what a cluster costs, calculated and simulated
 
 `)
 	f.PrintDefaults()
