@@ -60,9 +60,9 @@ func (b *bulk) add(rec *Record) {
 	}
 }
 
-// write appends to the log.
+// write appends to the log. What is empty takes a byte: the place of a record in the log is its place in time.
 func (b *bulk) write(key, value []byte) (chunk, at uint32) {
-	n := len(key) + len(value)
+	n := max(1, len(key)+len(value))
 	last := len(b.log) - 1
 	if last < 0 || len(b.log[last])+n > cap(b.log[last]) {
 		c := make([]byte, 0, max(n, min(largestChunk, max(leastChunk, b.size))))
@@ -71,7 +71,7 @@ func (b *bulk) write(key, value []byte) (chunk, at uint32) {
 		last++
 	}
 	at = uint32(len(b.log[last]))
-	b.log[last] = append(append(b.log[last], key...), value...)
+	b.log[last] = append(append(b.log[last], key...), value...)[:int(at)+n]
 	return uint32(last), at
 }
 

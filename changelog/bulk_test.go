@@ -101,3 +101,25 @@ func TestKeyTooLargeNamesTheOffset(t *testing.T) {
 		}
 	}
 }
+
+// Records that are empty as a whole, key and value, are still in an order.
+func TestEmptyRecordsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	rng := seed.Rand(t)
+	for range 200 {
+		l := newStore()
+		r := changelog.NewRestorer(l, changelog.Forever, 0, true)
+		var records []changelog.Record
+		for range 1 + rng.IntN(200) {
+			at := int64(len(records))
+			records = append(records, put(fmt.Sprint(rng.IntN(1000)), "", at), put("", "", at+1), tombstone("", at+2))
+		}
+		at := int64(len(records))
+		records = append(records, put("", "", at))
+		add(t, r, at+1, records...)
+		settle(t, r)
+		if _, ts, ok, err := l.Get(nil, []byte{}); !ok || err != nil || ts != records[at].Timestamp {
+			t.Fatalf("%d records: the empty key is there: %v, of %d, %v: want the last record, of %d", len(records), ok, ts, err, records[at].Timestamp)
+		}
+	}
+}
