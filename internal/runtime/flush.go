@@ -56,7 +56,7 @@ func (w *Worker) flush() {
 }
 
 // flushDue: memory takes over every commit at once; a file only what is large, old, or about to be closed. What is large in
-// a restore is the restore's business.
+// a restore depends on the others.
 func (w *Worker) flushDue(t *task, s *openStore) bool {
 	switch {
 	case !s.behind() || t.broken:
@@ -64,8 +64,13 @@ func (w *Worker) flushDue(t *task, s *openStore) bool {
 	case !w.cfg.Opener.Durable() || t.finishing:
 		return true
 	}
-	old := !s.since.IsZero() && w.now.Sub(s.since) >= w.cfg.FlushInterval
-	return old || s.restoring == nil && s.layers.UnflushedBytes() >= w.cfg.FlushBytes
+	if !s.since.IsZero() && w.now.Sub(s.since) >= w.cfg.FlushInterval {
+		return true
+	}
+	if s.restoring != nil { // its share may have become smaller since it has staged something
+		return w.cfg.Restores.exceeded(s)
+	}
+	return s.layers.UnflushedBytes() >= w.cfg.FlushBytes
 }
 
 // behind reports whether the backend does not hold all that is committed.
@@ -128,6 +133,9 @@ func (w *Worker) flushed(e ended) {
 	t, s := e.task, e.store
 	s.shared.endFlush(e.err)
 	s.since = w.now
+	if s.restoring != nil {
+		w.cfg.Restores.account(s)
+	}
 	if e.err != nil {
 		t.broken = true
 		w.failed(t, fmt.Errorf("runtime: task %s: store %q cannot be written: %w", t.id, s.layers.Name(), e.err))

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/processor"
@@ -53,11 +54,13 @@ func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) {
 	if t.role == Standby {
 		end = changelog.Forever
 	}
+	s.told, s.logged = time.Time{}, time.Time{}
 	if s.from = from; s.restoring == nil {
 		s.restoring = changelog.NewRestorer(s.layers, end, from, w.cfg.Opener.Durable())
 	} else { // what it has staged goes over
 		s.restoring.Until(end)
 	}
+	w.cfg.Restores.account(s)
 	if t.role == Standby {
 		log.Info("standing by")
 	} else {

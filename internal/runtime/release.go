@@ -24,6 +24,10 @@ func (w *Worker) revoke(id processor.TaskID) {
 	}
 }
 
+func (w *Worker) isWaiting(id processor.TaskID) bool {
+	return slices.ContainsFunc(w.waiting, func(l Lease) bool { return l.Task == id })
+}
+
 // stopWaiting takes a granted task off the waiting list, and reports whether it was there.
 func (w *Worker) stopWaiting(id processor.TaskID) (l Lease, waits bool) {
 	i := slices.IndexFunc(w.waiting, func(l Lease) bool { return l.Task == id })
@@ -50,6 +54,9 @@ func (w *Worker) release() {
 			t.released = true
 		}
 		if t.demoted && !t.lost && !t.broken && !w.stopping {
+			if t.adding() {
+				continue // the layers are a job's until it has ended
+			}
 			if err := w.standBy(t); err != nil {
 				w.fail(err)
 			}

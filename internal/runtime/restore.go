@@ -56,11 +56,12 @@ type taskStore struct {
 	store *openStore
 }
 
-// restoring returns the stores that are being restored, of tasks in a role.
+// restoring returns the stores that are being restored, of tasks in a role. A task that is to go over into another life does
+// not begin more jobs: they would have to be waited for.
 func (w *Worker) restoring(role Role) (stores []taskStore) {
 	for _, t := range w.tasks {
 		for _, s := range t.stores {
-			if s.restoring != nil && t.role == role && !t.finishing {
+			if s.restoring != nil && t.role == role && !t.finishing && !w.isWaiting(t.id) {
 				stores = append(stores, taskStore{t, s})
 			}
 		}
@@ -104,7 +105,6 @@ func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) err
 			if err := w.write(id, s); err != nil {
 				return err
 			}
-			w.cfg.Restores.account(s)
 		}
 	}
 	switch {
@@ -121,6 +121,7 @@ func (w *Worker) write(id processor.TaskID, s *openStore) error {
 	if err := s.restoring.Flush(); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
+	w.cfg.Restores.account(s)
 	w.keep(id, s.layers.Name(), s.restoring.Position())
 	return nil
 }

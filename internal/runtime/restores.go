@@ -51,15 +51,27 @@ func (r *Restores) Under() []Restore {
 	})
 }
 
+// Staged is how many bytes are staged in all. It may be called from any goroutine.
+func (r *Restores) Staged() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.staged
+}
+
 // full accounts for what a store has staged, and reports whether it has to be written: too much is staged in all, and this
 // store has at least its share of it.
 func (r *Restores) full(s *openStore) bool {
 	r.account(s)
+	return r.exceeded(s)
+}
+
+func (r *Restores) exceeded(s *openStore) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.staged > r.limit && s.accounted >= r.limit/max(1, r.sharers)
 }
 
+// account notes what a store has staged.
 func (r *Restores) account(s *openStore) { r.setStaged(s, s.restoring.StagedBytes()) }
 
 func (r *Restores) setStaged(s *openStore, bytes int) {

@@ -55,15 +55,20 @@ func (w *Worker) inherit(previous *task) map[processor.TopicPartition]*openStore
 
 // leavesStores reports whether a task's stores can go over into the life that the lease is for.
 func (t *task) leavesStores(l Lease) bool {
-	if t.role == Active && !t.released || t.role == Standby && l.Role == Standby || t.broken {
+	if t.role == Active && !t.released || t.role == Standby && l.Role == Standby || t.broken || t.adding() {
 		return false
 	}
 	for _, s := range t.stores {
-		if s.adding || s.damaged != nil || s.busy && !s.fits(l.changelog(s.changelog)) {
+		if s.damaged != nil || s.busy && !s.fits(l.changelog(s.changelog)) {
 			return false
 		}
 	}
 	return true
+}
+
+// adding reports whether a job of a restore has the layers of one of the task's stores.
+func (t *task) adding() bool {
+	return slices.ContainsFunc(t.stores, func(s *openStore) bool { return s.adding })
 }
 
 func (l Lease) changelog(tp processor.TopicPartition) Changelog {
