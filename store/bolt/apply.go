@@ -3,7 +3,9 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/debug"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -24,7 +26,7 @@ func (b *Backend) Apply(batch store.Batch) (err error) {
 		return fmt.Errorf("bolt: apply to %s: finish the batch before: %w", b.path, err)
 	}
 	batch.Sort()
-	if err := b.write(&pending{entries: batch.Entries, offset: batch.Offset}); err != nil {
+	if err := b.write(pendingBatch(batch.Entries, batch.Offset)); err != nil {
 		return fmt.Errorf("bolt: apply to %s: %w", b.path, err)
 	}
 	return nil
@@ -47,12 +49,27 @@ func (b *Backend) endApply() {
 	b.mu.Unlock()
 }
 
-// pending is a batch that is being applied.
+// pending is a batch that is being applied. After an error it is of no use any more.
 type pending struct {
-	entries []*store.Entry // ascending
-	offset  int64          // that the file reaches with them; negative: stays
-	applied int            // of the entries
-	redo    uint64         // the id of the redo file that holds them, 0: none does
+	entries []*store.Entry         // ascending: what comes next, as far as it is at hand
+	more    func() []*store.Entry  // what follows, none at the end; nil: nothing
+	all     iter.Seq[*store.Entry] // the whole batch
+	offset  int64                  // that the file reaches with it; negative: stays
+	applied int                    // entries
+	redo    uint64                 // the id of the redo file that holds them, 0: none does
+}
+
+// pendingBatch is a batch that is at hand as a whole.
+func pendingBatch(entries []*store.Entry, offset int64) *pending {
+	return &pending{entries: entries, all: slices.Values(entries), offset: offset}
+}
+
+// left reports whether there is something to apply, and has it at hand.
+func (p *pending) left() bool {
+	if len(p.entries) == 0 && p.more != nil {
+		p.entries = p.more()
+	}
+	return len(p.entries) > 0
 }
 
 // write applies a batch in as many transactions as it takes.
@@ -61,7 +78,7 @@ func (b *Backend) write(p *pending) error {
 		if err := b.writePart(p); err != nil {
 			return err
 		}
-		if p.applied == len(p.entries) {
+		if len(p.entries) == 0 {
 			break
 		}
 	}
@@ -131,14 +148,17 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 // how many are applied with it and what the file then holds.
 func (b *Backend) fill(tx *bbolt.Tx, data *bbolt.Bucket, p *pending) (applied int, next state, err error) {
 	w := writer{tx: tx, data: data, contents: b.state.contents}
-	n, err := w.fill(p.entries[p.applied:], b.opt.TxBytes)
-	if err != nil {
-		return 0, state{}, b.damaged(err)
+	applied = p.applied
+	for full := false; !full && p.left(); full = len(p.entries) > 0 {
+		n, err := w.fill(p.entries, b.opt.TxBytes)
+		if err != nil {
+			return 0, state{}, b.damaged(err)
+		}
+		applied, p.entries = applied+n, p.entries[n:]
 	}
-	applied = p.applied + n
 	next = state{offset: b.state.offset, contents: w.contents}
 	switch {
-	case applied < len(p.entries):
+	case len(p.entries) > 0:
 		if p.redo == 0 {
 			p.redo = uint64(tx.ID())
 			if err := b.opt.writeRedo(b.path, p); err != nil {

@@ -7,12 +7,12 @@ import "github.com/millrace-streams/millrace/store"
 func ApplyParts(b store.Backend, batch store.Batch, parts int) (done bool, err error) {
 	on := b.(*Backend)
 	batch.Sort()
-	p := &pending{entries: batch.Entries, offset: batch.Offset}
+	p := pendingBatch(batch.Entries, batch.Offset)
 	for range parts {
 		if err := on.writePart(p); err != nil {
 			return false, err
 		}
-		if p.applied == len(p.entries) {
+		if len(p.entries) == 0 {
 			return true, nil
 		}
 	}

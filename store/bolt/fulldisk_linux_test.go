@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -98,6 +99,48 @@ func TestFullDisk(t *testing.T) {
 				}
 			})
 			holds(t, again, 4, all)
+		})
+	}
+}
+
+// A disk that becomes full in the middle of a first load leaves a file that is as good as empty, at once and after it is
+// opened again: with room, everything goes on.
+func TestFullDiskInAFirstLoad(t *testing.T) {
+	t.Parallel()
+	for _, reopened := range []bool{false, true} {
+		t.Run(fmt.Sprintf("reopened=%t", reopened), func(t *testing.T) {
+			t.Parallel()
+			const n = 10_000 // 4 MB
+			value := strings.Repeat("v", 400)
+			opener := bolt.Opener{Options: bolt.Options{TxBytes: 256 << 10}}
+			dir := smallDisk(t, "12m")
+			b := open(t, opener, dir)
+			ballast := filepath.Join(dir, "ballast")
+			filled(t, ballast, 2<<20)
+			for range 2 {
+				err := b.Load(rows(n, -1, value), 7)
+				if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), dir) {
+					t.Fatalf("got %v, want ENOSPC that names the file", err)
+				}
+				if at, ok := b.Offset(); ok {
+					t.Fatalf("a file that was loaded in part has the offset %d", at)
+				}
+			}
+			if reopened {
+				must(t, b.Close())
+			}
+			must(t, os.Remove(ballast))
+			if reopened {
+				b = open(t, opener, dir)
+				holds(t, b, 0, nil)
+			}
+			must(t, b.Load(rows(n, -1, value), 7))
+			must(t, b.Close())
+			want := map[string]string{}
+			for row := range rows(n, -1, value) {
+				want[string(row.Key)] = string(row.Value)
+			}
+			holds(t, open(t, opener, dir), 7, want)
 		})
 	}
 }

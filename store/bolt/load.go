@@ -31,7 +31,7 @@ func (b *Backend) Load(rows iter.Seq[store.Pair], offset int64) (err error) {
 	if b.state.offset < 0 && b.state.count == 0 {
 		err = b.load(rows, offset)
 	} else {
-		err = b.write(&pending{entries: entriesOf(rows), offset: offset})
+		err = b.loadOnto(rows, offset)
 	}
 	if err != nil {
 		return fmt.Errorf("bolt: load %s: %w", b.path, err)
@@ -78,12 +78,43 @@ func (b *Backend) wipe() error {
 	})
 }
 
-// entriesOf copies rows.
-func entriesOf(rows iter.Seq[store.Pair]) (entries []*store.Entry) {
-	for row := range rows {
-		entries = append(entries, &store.Entry{
-			Key: string(row.Key), Value: append([]byte(nil), row.Value...), Deleted: row.Value == nil, Timestamp: row.Timestamp,
-		})
+// A load has so many rows at a time as entries, of about so many bytes.
+const loadRows, loadBytes = 4096, 1 << 20
+
+// loadOnto applies rows to a file that holds something.
+func (b *Backend) loadOnto(rows iter.Seq[store.Pair], offset int64) error {
+	next, stop := iter.Pull(entriesOf(rows))
+	defer stop()
+	run := make([]store.Entry, loadRows)
+	entries := make([]*store.Entry, 0, loadRows)
+	var values []byte
+	return b.write(&pending{all: entriesOf(rows), offset: offset, more: func() []*store.Entry {
+		entries, values = entries[:0], values[:0]
+		for len(entries) < loadRows && len(values) < loadBytes {
+			e, ok := next()
+			if !ok {
+				break
+			}
+			from := len(values)
+			values = append(values, e.Value...)
+			at := &run[len(entries)]
+			*at = *e
+			at.Value = values[from:]
+			entries = append(entries, at)
+		}
+		return entries
+	}})
+}
+
+// entriesOf makes entries of rows. Each is valid until the next one, as the rows are.
+func entriesOf(rows iter.Seq[store.Pair]) iter.Seq[*store.Entry] {
+	return func(yield func(*store.Entry) bool) {
+		var e store.Entry
+		for row := range rows {
+			e.Key, e.Value, e.Deleted, e.Timestamp = string(row.Key), row.Value, row.Value == nil, row.Timestamp
+			if !yield(&e) {
+				return
+			}
+		}
 	}
-	return entries
 }

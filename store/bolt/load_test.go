@@ -3,7 +3,10 @@ package bolt_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/millrace-streams/millrace/store"
@@ -53,5 +56,40 @@ func TestFirstLoadCutShort(t *testing.T) {
 		if at, ok := b.Offset(); len(all) != want || string(all[0].Value) != fmt.Sprint(load) || at != int64(load) || !ok {
 			t.Fatalf("load %d: %d rows at %d, %v", load, len(all), at, ok)
 		}
+	}
+}
+
+// A load onto what a file holds, in many transactions, takes a fraction of the memory of its rows; what was there and is not
+// written stays, what is deleted goes.
+func TestLoadOntoAFile(t *testing.T) {
+	t.Parallel()
+	opener := bolt.Opener{Options: bolt.Options{NoSync: true, TxBytes: 1 << 18}}
+	dir := t.TempDir()
+	b := open(t, opener, dir)
+	must(t, b.Apply(store.Batch{Entries: []*store.Entry{{Key: "key-000003", Value: []byte("old")}, {Key: "stays", Value: []byte("old")}}, Offset: 1}))
+	const n = 20_000
+	must(t, b.Load(func(yield func(store.Pair) bool) {
+		var key, value []byte // overwritten, as rows may be
+		for i := range n {
+			key, value = fmt.Appendf(key[:0], "key-%06d", i), fmt.Appendf(value[:0], "new-%d", i)
+			p := store.Pair{Key: key, Value: value, Timestamp: int64(i)}
+			if i == 3 || i == n-1 {
+				p.Value = nil
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}, 2))
+	must(t, b.Close())
+	want := map[string]string{"stays": "old"}
+	for i := range n - 1 {
+		if i != 3 {
+			want[fmt.Sprintf("key-%06d", i)] = fmt.Sprintf("new-%d", i)
+		}
+	}
+	holds(t, open(t, opener, dir), 2, want)
+	if _, err := os.Stat(filepath.Join(dir, "s.db.redo")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a redo file is left: %v", err)
 	}
 }

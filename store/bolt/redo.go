@@ -66,14 +66,18 @@ func (o Options) writeRedo(path string, p *pending) (err error) {
 	buffered := bufio.NewWriterSize(f, 1<<20)
 	out := io.MultiWriter(buffered, sum)
 	head := append([]byte(nil), redoMagic...)
-	for _, n := range []uint64{p.redo, uint64(p.offset), uint64(len(p.entries))} {
+	entries := 0
+	for range p.all {
+		entries++
+	}
+	for _, n := range []uint64{p.redo, uint64(p.offset), uint64(entries)} {
 		head = binary.BigEndian.AppendUint64(head, n)
 	}
 	if _, err := out.Write(head); err != nil {
 		return err
 	}
 	var buf []byte
-	for _, e := range p.entries {
+	for e := range p.all {
 		buf = appendRedo(buf[:0], e)
 		if _, err := out.Write(buf); err != nil {
 			return err
@@ -114,18 +118,18 @@ func readRedo(path string, mark redoMark) (*pending, error) {
 		return nil, errRedo
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[len(redoMagic)+8*i:]) }
-	p := &pending{redo: at(0), offset: int64(at(1)), applied: int(mark.applied)}
+	var entries []*store.Entry
 	for rest := b[redoHeader:end]; len(rest) > 0; {
 		e, n := redone(rest)
 		if e == nil {
 			return nil, errRedo
 		}
-		p.entries, rest = append(p.entries, e), rest[n:]
+		entries, rest = append(entries, e), rest[n:]
 	}
-	if p.redo != mark.id || uint64(len(p.entries)) != at(2) || p.applied > len(p.entries) {
+	if at(0) != mark.id || uint64(len(entries)) != at(2) || mark.applied > int64(len(entries)) {
 		return nil, errRedo
 	}
-	return p, nil
+	return &pending{entries: entries[mark.applied:], redo: mark.id, offset: int64(at(1)), applied: int(mark.applied)}, nil
 }
 
 // redone reads the entry at the head of b, and returns its length there.
