@@ -367,10 +367,19 @@ func TestFieldReport66PartitionNeverRead(t *testing.T) {
 	exactlyCounted(t, out, map[string]int64{"k": 10})
 }
 
-// The start of the changelog's log moves after it was looked up, before the first fetch of the restore. The store is
-// restored from what is left, and the input goes on from its committed position.
+// The start of the changelog's log has moved beyond what the store holds; or it moves after it was looked up, before the first
+// fetch of the restore. The store is restored from what is left, and the input goes on from its committed position.
 func TestFieldReport19ChangelogStartMoves(t *testing.T) {
 	t.Parallel()
+	for name, late := range map[string]bool{"before the start": false, "before the first fetch": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changelogStartMoves(t, late)
+		})
+	}
+}
+
+func changelogStartMoves(t *testing.T, late bool) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	log := changelog(t, cfg.ApplicationID, "counts")
@@ -379,9 +388,13 @@ func TestFieldReport19ChangelogStartMoves(t *testing.T) {
 	cfg.StateDir = t.TempDir()
 	counted(t, counting(t, in, out), cfg, in, numbered(100, 100)...)
 	var once sync.Once
+	move := func() { once.Do(func() { deleteUpTo(t, log, 0, 60) }) }
+	if !late {
+		move()
+	}
 	w := &wire{request: func(key int16, frame []byte) fate {
 		if key == keyFetch && bytes.Contains(frame, []byte(log)) {
-			once.Do(func() { deleteUpTo(t, log, 0, 60) })
+			move()
 		}
 		return pass
 	}}

@@ -1,10 +1,13 @@
 package integration
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,10 +151,20 @@ func TestFieldReport17OpenTransaction(t *testing.T) {
 	other.write(log, true, row("k1", 7), row("k2", 8))
 	brokertest.Produce(t, cfg.Brokers, in, brokertest.KV("k1", "x"), brokertest.KV("k2", "x"))
 
+	var fetches atomic.Int64
+	w := &wire{request: func(key int16, frame []byte) fate {
+		if key == keyFetch && bytes.Contains(frame, []byte(log)) {
+			fetches.Add(1)
+		}
+		return pass
+	}}
+	cfg.Configure = w.configure
 	app := start(t, counting(t, in, out), cfg)
 	app.logged(1, "restoring")
 	app.logged(1, "joined the group")
-	time.Sleep(300 * time.Millisecond) // what must not happen would have
+	app.eventually(func() (bool, string) { // what can be read has been: the next one asks for more
+		return fetches.Load() >= 3, fmt.Sprintf("%d fetches of the changelog", fetches.Load())
+	})
 	if got := settled(t, cfg.Brokers, out); len(got) > 0 {
 		t.Fatalf("processed before the open transaction was decided: %v", got)
 	}

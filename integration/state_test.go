@@ -83,6 +83,26 @@ func TestDamageInMidRunIsRebuilt(t *testing.T) {
 // Field report 48, as a whole application: a file that was damaged while nobody had it open.
 func TestFieldReport48DamagedFileIsRebuilt(t *testing.T) {
 	t.Parallel()
+	page := os.Getpagesize()
+	for name, damage := range map[string]func(file []byte) []byte{
+		"a value": func(file []byte) []byte {
+			file[bytes.LastIndex(file, []byte("k50"))+20] ^= 1
+			return file
+		},
+		"both meta pages": func(file []byte) []byte {
+			copy(file, bytes.Repeat([]byte{0xA5}, 2*page))
+			return file
+		},
+		"cut": func(file []byte) []byte { return file[:3*page] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			damagedFileIsRebuilt(t, damage)
+		})
+	}
+}
+
+func damagedFileIsRebuilt(t *testing.T, damage func(file []byte) []byte) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	first := start(t, counting(t, in, out), cfg)
@@ -94,8 +114,7 @@ func TestFieldReport48DamagedFileIsRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[bytes.LastIndex(data, []byte("k50"))+20] ^= 1 // in a value
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := os.WriteFile(path, damage(data), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	again := start(t, counting(t, in, out), cfg)
@@ -104,6 +123,9 @@ func TestFieldReport48DamagedFileIsRebuilt(t *testing.T) {
 	}
 	if told := again.log.with("store is damaged"); len(told) != 1 {
 		t.Errorf("warned %d times: %q", len(told), told)
+	}
+	if _, err := os.Stat(path + ".corrupt"); err != nil {
+		t.Error(err)
 	}
 	brokertest.Produce(t, cfg.Brokers, in, numbered(1000, 100)...)
 	again.drain()

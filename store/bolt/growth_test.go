@@ -1,6 +1,8 @@
 package bolt_test
 
 import (
+	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +52,18 @@ func fileSize(t *testing.T, dir string) int64 {
 	return info.Size()
 }
 
+// pageList returns where a file's two meta pages say that its list of free pages is. A commit that writes one takes the longer,
+// the more pages are free.
+func pageList(t *testing.T, dir string) (lists [2]uint64) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "s.db"))
+	must(t, err)
+	for i := range lists {
+		lists[i] = binary.NativeEndian.Uint64(data[i*os.Getpagesize()+48:])
+	}
+	return lists
+}
+
 // Pages of replaced and deleted entries are used again: a file has room for what it
 // holds and what a transaction touches, as the package comment says, and no more.
 // Open shrinks a file that is mostly free.
@@ -76,6 +90,13 @@ func TestFieldReport47(t *testing.T) {
 		t.Errorf("whole batches let the file grow from %d to %d", held, size)
 	}
 	must(t, b.Apply(batch(10, n, "", 8)))
+	for i := range int64(100) { // small commits while most of the file is free
+		must(t, b.Apply(batch(0, 1, value, 8+i)))
+	}
+	must(t, b.Apply(batch(0, 1, value, 8)))
+	if lists := pageList(t, dir); lists != [2]uint64{math.MaxUint64, math.MaxUint64} {
+		t.Errorf("commits write the list of free pages, at pages %d", lists)
+	}
 	must(t, b.Close())
 
 	before := fileSize(t, dir)
