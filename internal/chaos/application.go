@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
 	"github.com/millrace-streams/millrace/store"
 	"github.com/millrace-streams/millrace/topology"
@@ -30,6 +31,8 @@ const (
 type application struct {
 	ID     string
 	Cached bool // counts are held back until a commit, else each one is written
+
+	Standbys int
 }
 
 func (a application) topic(name string) string { return a.ID + "-" + name }
@@ -38,17 +41,24 @@ func (a application) lines() string     { return a.topic("lines") }
 func (a application) lefts() string     { return a.topic("lefts") }
 func (a application) rights() string    { return a.topic("rights") }
 func (a application) users() string     { return a.topic("users") }
+func (a application) rows() string      { return a.topic("rows") }
 func (a application) counts() string    { return a.topic("counts") }
 func (a application) joined() string    { return a.topic("joined") }
 func (a application) named() string     { return a.topic("named") }
+func (a application) history() string   { return a.topic("history") }
 func (a application) byWord() string    { return a.topic("by-word-repartition") }
 func (a application) countsLog() string { return a.topic("counts-changelog") }
 func (a application) leftsLog() string  { return a.topic("joined-lefts-changelog") }
 func (a application) rightsLog() string { return a.topic("joined-rights-changelog") }
-func (a application) inputs() []string  { return []string{a.lines(), a.lefts(), a.rights()} }
-func (a application) outputs() []string { return []string{a.counts(), a.joined(), a.named()} }
+func (a application) rowsLog() string   { return a.topic("rows-changelog") }
+func (a application) inputs() []string {
+	return []string{a.lines(), a.lefts(), a.rights(), a.rows()}
+}
+func (a application) outputs() []string {
+	return []string{a.counts(), a.joined(), a.named(), a.history()}
+}
 func (a application) changelogs() []string {
-	return []string{a.countsLog(), a.leftsLog(), a.rightsLog()}
+	return []string{a.countsLog(), a.leftsLog(), a.rightsLog(), a.rowsLog()}
 }
 
 // consumed are the topics whose positions the group commits, upstream first.
@@ -64,6 +74,7 @@ func (a application) topology(step func()) (*topology.Topology, error) {
 	lefts := topology.From(b, text(a.lefts()))
 	a.joinStreams(b, lefts, step)
 	a.lookUpUsers(b, lefts, step)
+	a.recordChanges(b, step)
 	return b.Build()
 }
 
@@ -113,6 +124,18 @@ func (a application) lookUpUsers(b *topology.Builder, lefts topology.Stream[stri
 		})
 	topology.To(named, text(a.named()))
 }
+
+func (a application) recordChanges(b *topology.Builder, step func()) {
+	table := topology.Table(b, text(a.rows()), store.NewKeyValue("rows", serde.String, serde.String), topology.CachingDisabled())
+	changes := topology.MapValues(topology.ChangesWithOld(table), func(c processor.Change[string]) string {
+		step()
+		return change(c.Old, c.New)
+	})
+	topology.To(changes, text(a.history()))
+}
+
+// change tells how a row's value changes; "" is no row.
+func change(from, to string) string { return from + ">" + to }
 
 // pair is what the join makes of two records.
 func pair(left, right string) string { return left + "|" + right }

@@ -14,6 +14,7 @@ type input struct {
 	lines         []string
 	lefts, rights []timed
 	users         map[string]string
+	rows          []entry // "" deletes
 }
 
 // timed is a record of a stream that is joined.
@@ -29,11 +30,15 @@ type results struct {
 	named  map[entry]int
 	lefts  map[entry]int // what the join's stores have kept
 	rights map[entry]int
+
+	history map[entry]int     // changes of rows
+	rows    map[string]string // as they are at last, deleted ones as ""
 }
 
 // compute is the batch computation: the same results from the whole input at once, by other means.
 func compute(in input) results {
 	r := results{words: map[string]int64{}, joined: map[entry]int{}, named: map[entry]int{}, lefts: bag(in.lefts), rights: bag(in.rights)}
+	r.follow(in.rows)
 	for _, line := range in.lines {
 		for _, word := range strings.Fields(line) {
 			r.words[word]++
@@ -56,6 +61,15 @@ func compute(in input) results {
 		}
 	}
 	return r
+}
+
+// follow computes how the rows change.
+func (r *results) follow(rows []entry) {
+	r.rows, r.history = map[string]string{}, map[entry]int{}
+	for _, row := range rows {
+		r.history[entry{row.Key, change(r.rows[row.Key], row.Value)}]++
+		r.rows[row.Key] = row.Value
+	}
 }
 
 func bag(records []timed) map[entry]int {

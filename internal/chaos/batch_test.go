@@ -24,7 +24,10 @@ func TestBatchComputationIsWhatTheTopologyDoes(t *testing.T) {
 	in := input{users: map[string]string{}}
 	send := func(records []fed) {
 		for _, r := range records {
-			testdriver.Input(d, text(r.topic)).SendTo(r.partition, processor.Record[string, string]{Key: r.Key, Value: r.Value, Timestamp: r.at.UnixMilli()})
+			if r.topic == app.rows() {
+				in.rows = append(in.rows, r.entry)
+			}
+			testdriver.Input(d, text(r.topic)).SendTo(r.partition, processor.Record[string, string]{Key: r.Key, Value: r.Value, Timestamp: r.at.UnixMilli(), NullValue: r.Value == ""})
 			switch r.topic {
 			case app.users():
 				in.users[r.Key] = r.Value
@@ -47,14 +50,14 @@ func TestBatchComputationIsWhatTheTopologyDoes(t *testing.T) {
 	}
 
 	want := compute(in)
-	if len(want.joined) < 100 || len(want.named) < 100 || len(want.words) < 100 {
-		t.Fatalf("the input is too poor: %d pairs, %d names, %d words", len(want.joined), len(want.named), len(want.words))
+	if len(want.joined) < 100 || len(want.named) < 100 || len(want.words) < 100 || len(want.history) < 100 {
+		t.Fatalf("the input is too poor: %d pairs, %d names, %d words, %d changes", len(want.joined), len(want.named), len(want.words), len(want.history))
 	}
 	counts := testdriver.ReadMap(testdriver.Output(d, topology.NewTopic(app.counts(), serde.String, serde.Int64)))
 	if !maps.Equal(counts, want.words) {
 		t.Errorf("counts: %v", differ(counts, want.words))
 	}
-	for topic, want := range map[string]map[entry]int{app.joined(): want.joined, app.named(): want.named} {
+	for topic, want := range map[string]map[entry]int{app.joined(): want.joined, app.named(): want.named, app.history(): want.history} {
 		got := map[entry]int{}
 		for _, r := range testdriver.Output(d, text(topic)).ReadAll() {
 			got[entry{r.Key, r.Value}]++

@@ -30,6 +30,8 @@ func check(ctx context.Context, k *kafka, a application) ([]string, error) {
 	c.bag(a.named(), want.named)
 	c.kept(a.leftsLog(), want.lefts)
 	c.kept(a.rightsLog(), want.rights)
+	c.bag(a.history(), want.history)
+	c.rows(a, want.rows)
 	return c.wrong, c.err
 }
 
@@ -44,6 +46,7 @@ func readInput(ctx context.Context, k *kafka, a application) (in input, err erro
 	read(a.lines(), func(r topicread.Record) { in.lines = append(in.lines, string(r.Value)) })
 	read(a.lefts(), func(r topicread.Record) { in.lefts = append(in.lefts, timed{entryOf(r), r.Timestamp}) })
 	read(a.rights(), func(r topicread.Record) { in.rights = append(in.rights, timed{entryOf(r), r.Timestamp}) })
+	read(a.rows(), func(r topicread.Record) { in.rows = append(in.rows, entryOf(r)) })
 	read(a.users(), func(r topicread.Record) { in.users[string(r.Key)] = string(r.Value) })
 	return in, err
 }
@@ -113,6 +116,23 @@ func (c *checker) table(a application, want map[string]int64) {
 	last := map[string]int64{}
 	c.read(a.countsLog(), func(r topicread.Record) { last[string(r.Key)] = number(r.Value) })
 	c.tell(a.countsLog(), differ(last, want))
+}
+
+// rows wants the changelog of the rows to end with what they are at last. One that is deleted has a tombstone there, or nothing.
+func (c *checker) rows(a application, want map[string]string) {
+	last := map[string]string{}
+	c.read(a.rowsLog(), func(r topicread.Record) { last[string(r.Key)] = string(r.Value) })
+	c.tell(a.rowsLog(), differ(existing(last), existing(want)))
+}
+
+func existing(rows map[string]string) map[entry]int {
+	all := map[entry]int{}
+	for key, value := range rows {
+		if value != "" {
+			all[entry{key, value}]++
+		}
+	}
+	return all
 }
 
 // bag wants a topic to hold exactly these records, in any order.

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { brokertest.Main(m) }
 
 // right makes what the application would write for an input, by topic.
-func right(a application, want results) map[string][]brokertest.Record {
+func right(a application, in input, want results) map[string][]brokertest.Record {
 	all := map[string][]brokertest.Record{}
 	add := func(topic, key, value string) {
 		all[topic] = append(all[topic], brokertest.KV(key, value))
@@ -27,7 +27,7 @@ func right(a application, want results) map[string][]brokertest.Record {
 			add(a.byWord(), word, word)
 		}
 	}
-	bags := map[string]map[entry]int{a.joined(): want.joined, a.named(): want.named, a.leftsLog(): want.lefts, a.rightsLog(): want.rights}
+	bags := map[string]map[entry]int{a.joined(): want.joined, a.named(): want.named, a.leftsLog(): want.lefts, a.rightsLog(): want.rights, a.history(): want.history}
 	for topic, bag := range bags {
 		number := uint32(0)
 		for e, n := range bag {
@@ -40,6 +40,13 @@ func right(a application, want results) map[string][]brokertest.Record {
 				add(topic, key, e.Value)
 			}
 		}
+	}
+	for _, row := range in.rows {
+		r := brokertest.KV(row.Key, row.Value)
+		if row.Value == "" {
+			r.Value = nil
+		}
+		all[a.rowsLog()] = append(all[a.rowsLog()], r)
 	}
 	return all
 }
@@ -76,6 +83,9 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"a name doubled", application.named, double},
 		{"a kept record lost", application.leftsLog, lose},
 		{"a kept record wrong", application.rightsLog, change},
+		{"a change lost", application.history, lose},
+		{"a change doubled", application.history, double},
+		{"a table's row wrong", application.rowsLog, change},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +108,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			written := right(a, compute(in))
+			written := right(a, in, compute(in))
 			if c.topic != nil {
 				written[c.topic(a)] = c.change(written[c.topic(a)])
 			}

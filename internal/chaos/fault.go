@@ -61,6 +61,7 @@ var drawings = []drawing{
 	{2, false, drawRolled},
 	{70, false, drawLossy},
 	{6, false, drawSplit},
+	{6, false, drawOutrun},
 	{6, false, drawCut},
 	{12, true, drawSick},
 	{10, true, drawDamaged},
@@ -71,8 +72,9 @@ var drawings = []drawing{
 // torn is drawn too with options.anyPage.
 var torn = drawing{30, true, drawTorn}
 
-// plan chooses the n faults of a round. The same source gives the same plan. One of them is an outage of the broker, which
-// takes longer than the others.
+// plan chooses the n faults of a round. The same source gives the same plan. Some are sure to be among them: an outage of the
+// broker, which takes longer than the others, and transactions that are undone, without which one mistake about commits is
+// hardly ever found.
 func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
 	choice, total := drawings, 0
 	if o.anyPage {
@@ -81,7 +83,7 @@ func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
 	for _, d := range choice {
 		total += d.weight
 	}
-	broken := r.IntN(n)
+	sure := sureFaults(r, n)
 	var all []planned
 	for len(all) < n {
 		after := time.Duration(min(r.ExpFloat64(), 4) * float64(o.mean))
@@ -89,15 +91,30 @@ func plan(r *rand.Rand, n int, o options, bolt bool) []planned {
 			after = 0 // two at once
 		}
 		d := pick(choice, r.IntN(total))
-		if len(all) == broken {
-			d = drawing{draw: drawOutage}
-			broken = -1
+		if draw := sure[len(all)]; draw != nil {
+			d = drawing{draw: draw}
+			delete(sure, len(all))
 		}
 		if f := d.draw(r); (bolt || !d.boltOnly) && (o.only == nil || o.only.MatchString(f.kind())) {
 			all = append(all, planned{after, f})
 		}
 	}
 	return all
+}
+
+// undoneOf is how many faults of a round there are for each transaction that is undone.
+const undoneOf = 15
+
+// sureFaults are the faults that a round of n is sure to have, by their place in it.
+func sureFaults(r *rand.Rand, n int) map[int]func(*rand.Rand) fault {
+	sure := map[int]func(*rand.Rand) fault{}
+	for i, place := range r.Perm(n)[:min(n, 1+max(2, n/undoneOf))] {
+		sure[place] = drawUndone
+		if i == 0 {
+			sure[place] = drawOutage
+		}
+	}
+	return sure
 }
 
 // pick returns the drawing at a place in the sum of the weights.

@@ -28,23 +28,26 @@ func TestPlanHasEveryKind(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		const rounds = 40
 		for range rounds {
-			outages := 0
+			outages, undones := 0, 0
 			for _, p := range plan(r, 50, options{mean: time.Second}, bolt) {
 				seen[p.fault.kind()]++
 				if _, ok := p.fault.(outage); ok {
 					outages++
 				}
+				if _, ok := p.fault.(undone); ok {
+					undones++
+				}
 			}
-			if outages != 1 {
-				t.Fatalf("%d outages in a round", outages)
+			if outages != 1 || undones != 50/undoneOf {
+				t.Fatalf("%d outages and %d transactions that are undone in a round", outages, undones)
 			}
 		}
 		for _, kind := range []string{
 			"kill -9", "SIGSTOP", "SIGSTOP for longer than the timeouts", "panic in a user's function", "goexit in a user's function",
-			"stop and start", "rolling restart", "process added", "process removed", "network held up", "connections cut",
+			"stop and start", "rolling restart", "process added", "process removed", "network held up", "Fetch never arrives, then kill -9 of another", "connections cut",
 			"state directory lost", "broker restart", "broker kill -9 and start", "broker stalled",
 			"a user's function takes longer than the timeouts",
-			"kill -9 at EndTxn's request", "kill -9 at EndTxn's answer", "SIGSTOP at EndTxn's request", "EndTxn: answer lost", "Produce: answer lost", "TxnOffsetCommit: answer late", "Heartbeat: answer swallowed", "Fetch: request lost",
+			"EndTxn never arrives, transaction times out", "EndTxn never arrives, then kill -9", "kill -9 at EndTxn's request", "kill -9 at EndTxn's answer", "SIGSTOP at EndTxn's request", "EndTxn: answer lost", "Produce: answer lost", "TxnOffsetCommit: answer late", "Heartbeat: answer swallowed", "Fetch: request lost",
 		} {
 			if seen[kind] == 0 {
 				t.Errorf("bolt %v: never drawn: %s", bolt, kind)

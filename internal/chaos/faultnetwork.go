@@ -100,6 +100,45 @@ func (f lossy) follow(ctx context.Context, l *life) {
 	l.freeze(ctx, max(sessionTimeout, transactionTimeout)+time.Second)
 }
 
+// lostAlways loses all requests of a kind until it is disarmed.
+func lostAlways(key int16) *wire.Rule {
+	return &wire.Rule{Key: key, Action: wire.LoseRequest, Times: wire.Always}
+}
+
+// outrun is a process that reads nothing while others go on, until one of them is killed and its tasks have gone to whom is
+// left: what the process has of the changelogs, as a standby too, is not all that was committed.
+type outrun struct {
+	victim
+	time time.Duration // from then until the kill
+}
+
+func drawOutrun(r *rand.Rand) fault {
+	return outrun{anyone(r), between(r, 500*time.Millisecond, 2*time.Second)}
+}
+
+func (outrun) kind() string     { return "Fetch never arrives, then kill -9 of another" }
+func (f outrun) String() string { return fmt.Sprintf("%s after %v", f.kind(), f.time) }
+
+func (f outrun) strike(ctx context.Context, e *experiment) bool {
+	s, _, ok := f.met(ctx, e, f)
+	if !ok {
+		return false
+	}
+	rule := lostAlways(wire.Fetch)
+	s.proxy.Arm(rule)
+	defer s.proxy.Disarm(rule)
+	wait(ctx, f.time)
+	other := (f.victim + 1).slot(e)
+	l := other.alive(ctx, metWithin)
+	if l == nil || other == s {
+		return false
+	}
+	e.tell("%s: killed, its tasks go to others", other)
+	other.change(func() { other.pause = sessionTimeout + 2*time.Second })
+	l.kill()
+	return wait(ctx, sessionTimeout+time.Second)
+}
+
 // split is a network that passes nothing on for a while; no connection ends.
 type split struct {
 	victim

@@ -23,8 +23,9 @@ const (
 	vocabulary   = 3000
 	joinKeys     = 24 // over all partitions
 	users        = 200
-	usersMissing = 20 // are named and not in the table
-	burstOnceIn  = 60 // batches
+	usersMissing = 20  // are named and not in the table
+	tableRows    = 400 // over all partitions; of a table that changes
+	burstOnceIn  = 60  // batches
 	burst        = 40
 	tickTime     = 10 * time.Millisecond
 	longestRound = int(roundSpan / tickTime) // in ticks
@@ -71,6 +72,7 @@ func (w *writer) next(a application) []fed {
 		for range 1 + w.rng.IntN(6) {
 			all = append(all, fed{a.lines(), p, entry{"", w.line()}, w.time()})
 		}
+		all = append(all, w.row(a, p))
 		for range 1 + w.rng.IntN(3) {
 			all = append(all, w.left(a, p), w.right(a, p))
 			if w.rng.IntN(3) > 0 {
@@ -113,6 +115,16 @@ func (w *writer) left(a application, p int32) fed {
 func (w *writer) right(a application, p int32) fed {
 	w.number++
 	return fed{a.rights(), p, entry{w.joinKey(p), fmt.Sprintf("r%d", w.number)}, w.time()}
+}
+
+// row sets a row of the table that changes, or deletes it.
+func (w *writer) row(a application, p int32) fed {
+	w.number++
+	key, value := fmt.Sprintf("row%d", w.rng.IntN(tableRows/partitions)*partitions+int(p)), fmt.Sprintf("v%d", w.number)
+	if w.rng.IntN(3) == 0 {
+		value = ""
+	}
+	return fed{a.rows(), p, entry{key, value}, w.time()}
 }
 
 // joinKey returns a key of a partition.

@@ -60,7 +60,7 @@ type rowAt struct {
 
 type lastRow struct {
 	offset int64
-	value  string
+	value  string // "" after a tombstone
 }
 
 // checkFile compares one file. held is false if it holds nothing that is committed.
@@ -93,8 +93,11 @@ func checkFile(path, local string, window bool, partition int32, log changelogOf
 			got[key[1:]] = string(p.Value)
 		}
 	}
-	if window {
+	switch {
+	case window:
 		return log.windows(partition, got, end), true, nil
+	case local == "rows":
+		return log.rows(partition, got, end), true, nil
 	}
 	return log.counts(partition, got, end), true, nil
 }
@@ -111,6 +114,21 @@ func (l changelogOf) counts(partition int32, got map[string]string, end int64) (
 	for row, last := range l {
 		if value, ok := got[row.key]; row.partition == partition && last.offset < end && (!ok || value != last.value) {
 			wrong = append(wrong, fmt.Sprintf("%q is %d at offset %d, and %d in the changelog at %d", row.key, number([]byte(value)), end, number([]byte(last.value)), last.offset))
+		}
+	}
+	return wrong
+}
+
+// rows compares a store of a table: of rows that change beyond the end nothing is known but that they are in the changelog.
+func (l changelogOf) rows(partition int32, got map[string]string, end int64) (wrong []string) {
+	for key, value := range got {
+		if _, ok := l[rowAt{partition, key}]; !ok {
+			wrong = append(wrong, fmt.Sprintf("%q is %q at offset %d, and not in the changelog", key, value, end))
+		}
+	}
+	for row, last := range l {
+		if row.partition == partition && last.offset < end && got[row.key] != last.value {
+			wrong = append(wrong, fmt.Sprintf("%q is %q at offset %d, and %q in the changelog at %d", row.key, got[row.key], end, last.value, last.offset))
 		}
 	}
 	return wrong

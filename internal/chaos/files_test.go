@@ -21,6 +21,7 @@ func TestCheckFile(t *testing.T) {
 	t.Parallel()
 	newest := joinRetention.Milliseconds() + 1000
 	counts := changelogOf{{1, "a"}: {5, count(3)}, {1, "b"}: {20, count(7)}, {2, "c"}: {1, count(1)}}
+	rows := changelogOf{{1, "a"}: {5, "new"}, {1, "b"}: {6, ""}, {1, "c"}: {20, "later"}}
 	windows := changelogOf{
 		{1, windowRow("k", newest)}: {5, "new"}, {1, windowRow("k", 1)}: {1, "expired"}, {1, windowRow("k", newest+1)}: {20, "later"},
 	}
@@ -36,6 +37,10 @@ func TestCheckFile(t *testing.T) {
 		{"a count wrong", counts, map[string]string{"a": count(2), "b": count(6)}, false},
 		{"a count ahead", counts, map[string]string{"a": count(3), "b": count(7)}, false},
 		{"a count of another partition", counts, map[string]string{"a": count(3), "c": count(1)}, false},
+		{"rows", rows, map[string]string{"a": "new", "c": "before"}, true},
+		{"a deleted row", rows, map[string]string{"a": "new", "b": "old"}, false},
+		{"a row lost", rows, map[string]string{}, false},
+		{"a row of another partition", rows, map[string]string{"a": "new", "d": "other"}, false},
 		{"windows", windows, map[string]string{windowRow("k", newest): "new"}, true},
 		{"windows with an expired row", windows, map[string]string{windowRow("k", newest): "new", windowRow("k", 1): "expired"}, true},
 		{"a row lost", windows, map[string]string{}, false},
@@ -45,6 +50,9 @@ func TestCheckFile(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir, local, window := t.TempDir(), "counts", c.log[rowAt{1, "a"}] == lastRow{}
+			if c.log[rowAt{1, "a"}].value == "new" {
+				local = "rows"
+			}
 			set := store.NewWriteSet()
 			for key, value := range c.content {
 				if window {

@@ -76,7 +76,10 @@ func (k *kafka) producer() (sarama.SyncProducer, error) {
 func messages(records []fed) []*sarama.ProducerMessage {
 	all := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {
-		all[i] = &sarama.ProducerMessage{Topic: r.topic, Partition: r.partition, Timestamp: r.at, Value: sarama.StringEncoder(r.Value)}
+		all[i] = &sarama.ProducerMessage{Topic: r.topic, Partition: r.partition, Timestamp: r.at}
+		if r.Value != "" { // else it is a tombstone
+			all[i].Value = sarama.StringEncoder(r.Value)
+		}
 		if r.Key != "" {
 			all[i].Key = sarama.StringEncoder(r.Key)
 		}

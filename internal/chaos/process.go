@@ -82,7 +82,7 @@ func (a assignment) run(ctx context.Context) error {
 
 func (a assignment) config(out *teller) millrace.Config {
 	c := millrace.Config{
-		ApplicationID: a.Application.ID, Brokers: []string{a.Broker}, StateDir: a.StateDir, Workers: a.Workers,
+		ApplicationID: a.Application.ID, Brokers: []string{a.Broker}, StateDir: a.StateDir, Workers: a.Workers, Standbys: a.Application.Standbys,
 		SessionTimeout: sessionTimeout, TransactionTimeout: transactionTimeout, ShutdownTimeout: shutdownTimeout,
 		CommitInterval: 50 * time.Millisecond, FlushInterval: 300 * time.Millisecond, StagedBytes: 64 << 10, FlushBytes: 256 << 10,
 		PurgeInterval: -1, // what went through the repartition topic is read back

@@ -40,11 +40,18 @@ func Listen(addr, target string) (*Proxy, error) {
 // Addr is where clients connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Arm adds a rule. It is over when it has been applied Times times, or at the next Heal.
+// Arm adds a rule. It is over when it has been applied Times times, when it is disarmed, or at the next Heal.
 func (p *Proxy) Arm(r *Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = append(p.rules, r)
+}
+
+// Disarm ends a rule, if it is not over.
+func (p *Proxy) Disarm(r *Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = slices.DeleteFunc(p.rules, func(armed *Rule) bool { return armed == r })
 }
 
 // HoldUp makes the proxy pass nothing on, without ending a connection, until PassOn: a network that is split.

@@ -162,6 +162,25 @@ func TestLateAndSwallowedAnswers(t *testing.T) {
 	}
 }
 
+// A rule without an end applies until it is disarmed.
+func TestDisarm(t *testing.T) {
+	t.Parallel()
+	p, _ := newProxy(t)
+	r := &wire.Rule{Key: wire.EndTxn, Action: wire.LoseRequest, Times: wire.Always}
+	p.Arm(r)
+	for range 3 {
+		c := dial(t, p)
+		c.ask(wire.EndTxn)
+		if _, err := c.answer(); err == nil {
+			t.Fatal("an answer came")
+		}
+	}
+	p.Disarm(r)
+	c := dial(t, p)
+	c.ask(wire.EndTxn)
+	c.wantAnswer(1)
+}
+
 // What is done to a request is done before the broker gets it.
 func TestDoComesFirst(t *testing.T) {
 	t.Parallel()

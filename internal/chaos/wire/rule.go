@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"math"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func (a Action) concernsAnswers() bool { return a > PassRequest }
 type Rule struct {
 	Key    int16
 	Action Action
-	Times  int           // how many messages; 0 is 1
+	Times  int           // how many messages; 0 is 1, see Always
 	Delay  time.Duration // of DelayAnswer
 	// Do, if set, is called each time before anything happens to the message.
 	Do func()
@@ -65,6 +66,9 @@ type Rule struct {
 
 	applied int // guarded by the proxy
 }
+
+// Always as Times lets a rule be over only when it is disarmed.
+const Always = math.MaxInt
 
 // apply treats a message, and reports whether the connection goes on.
 func (r *Rule) apply(l *link, to io.Writer, message []byte) bool {
