@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"eos":                  {"processor", "store"},
 	"internal/assign":      {"processor"},
 	"internal/runtime":     {"processor", "store", "changelog", "eos"},
-	"internal/sim":         {"processor", "store", "changelog", "eos", "internal/runtime", "topology"},
+	"internal/sim":         {"processor", "store", "changelog", "eos", "internal/runtime", "internal/assign", "topology"},
 	"bench/internal/model": {"processor", "internal/assign"},
 	"internal/kafka":       {"processor", "store", "changelog", "eos", "internal/runtime", "internal/assign"},
 }

@@ -13,7 +13,8 @@
 //     left open. A producer's batches carry sequence numbers, so that one sent again is not written twice.
 //   - Offsets committed in a transaction take effect with its marker, and are refused from a member or a generation that
 //     is not current. A partition with undecided offsets has no stable position, and its task is not granted.
-//   - A task that moves is granted only after its owner has released it, or was thrown out of the group.
+//   - Tasks, standbys and warm-ups are placed by the plan of a real group (package internal/assign), from what the members say
+//     that they have. A task that moves is granted only after its owner has released it, or was thrown out of the group.
 //
 // A [Port] advances the commit protocol of package eos by some calls per Poll, so that a commit overlaps with processing,
 // and names every [Point] at which a process can die to a hook, which may panic with a [Crash]. Faults can be injected

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/millrace-streams/millrace/internal/assign"
 	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/topology"
 )
 
-// Group is a consumer group that shares out tasks instead of bare partitions: sticky, balanced, and cooperative. A task
-// that is to move is first revoked from its owner, and granted anew once that has released it.
+// Group is a consumer group that shares out tasks instead of bare partitions, by the plan of a real group (see placement.go).
 type Group struct {
 	// Latest makes a partition without a committed offset begin at its end; otherwise it begins at its start.
 	Latest bool
-	// Standbys is how many other members stand by for each task.
-	Standbys int
+	// Settings are what the plan is asked for: standbys, warm-ups, and what is no lag worth the name.
+	Settings assign.Settings
 	// Careless makes the group take positions from whoever sends them: a mistake, which a simulation should find.
 	Careless bool
 
@@ -61,16 +61,18 @@ type Membership struct {
 }
 
 type member struct {
-	name string
-	gone bool // left, or thrown out
+	name  string
+	port  *Port
+	gone  bool         // left, or thrown out
+	share assign.Share // of the latest plan
 }
 
 // assignment is where a task is and where it is to go.
 type assignment struct {
 	task   Task
-	owner  *member // holds the lease, nil while it is on its way
-	target *member
-	follow []*member // stand by
+	owner  *member   // holds the lease, nil while it is on its way
+	target *member   // is to have it, nil until its owner has given it up
+	follow []*member // stand by, or warm up
 }
 
 // role returns what a member is to be to the task.
@@ -108,10 +110,18 @@ func (g *Group) Committed(tp processor.TopicPartition) (processor.Position, bool
 	return p, ok
 }
 
-// Settled reports whether every granted or unowned task's committed positions have reached the last stable offsets, past
-// all records that can be read.
+// Settled reports whether every task is where it is to be, and its committed positions have reached the last stable offsets,
+// past all records that can be read.
 func (g *Group) Settled() bool {
+	for _, m := range g.members {
+		if len(m.share.Warmup)+len(m.share.Promised) > 0 {
+			return false
+		}
+	}
 	for _, a := range g.tasks {
+		if a.owner == nil || a.owner != a.target {
+			return false
+		}
 		for _, tp := range a.task.Inputs {
 			records, _, err := g.cluster.Read(tp, g.position(tp).Offset, 1)
 			if err != nil || len(records) > 0 {
@@ -150,9 +160,9 @@ func (g *Group) check(m Membership) error {
 	return nil
 }
 
-func (g *Group) join(name string) *member {
+func (g *Group) join(name string, p *Port) *member {
 	g.joined++
-	m := &member{name: fmt.Sprintf("%s#%d", name, g.joined)}
+	m := &member{name: fmt.Sprintf("%s#%d", name, g.joined), port: p}
 	g.members = append(g.members, m)
 	g.rebalance()
 	return m
@@ -169,94 +179,11 @@ func (g *Group) remove(m *member) {
 		if a.owner == m {
 			a.owner = nil
 		}
+		if a.target == m {
+			a.target = nil
+		}
 	}
 	g.rebalance()
-}
-
-// rebalance gives every task a target: the one it has while that is fair, else one that stands by, else the member with
-// the fewest tasks.
-func (g *Group) rebalance() {
-	g.generation++
-	if len(g.members) == 0 {
-		for _, a := range g.tasks {
-			a.target, a.follow = nil, nil
-		}
-		return
-	}
-	g.retarget()
-	for _, a := range g.tasks {
-		g.standBy(a)
-	}
-}
-
-// standBy lets the members that follow on a task's target stand by for it.
-func (g *Group) standBy(a *assignment) {
-	a.follow = nil
-	at := slices.Index(g.members, a.target)
-	for n := 1; n <= g.Standbys && n < len(g.members); n++ {
-		a.follow = append(a.follow, g.members[(at+n)%len(g.members)])
-	}
-}
-
-func (g *Group) retarget() {
-	load := map[*member]int{}
-	fair := (len(g.tasks) + len(g.members) - 1) / len(g.members)
-	for _, a := range g.tasks {
-		if a.target == nil || a.target.gone || load[a.target] == fair {
-			a.target = nil
-			continue
-		}
-		load[a.target]++
-	}
-	for _, a := range g.tasks {
-		if a.target == nil {
-			a.target = g.idlest(load)
-			for _, m := range a.follow {
-				if !m.gone && load[m] < fair {
-					a.target = m
-				}
-			}
-			load[a.target]++
-		}
-	}
-	for g.even(load) {
-	}
-}
-
-func (g *Group) idlest(load map[*member]int) *member {
-	best := g.members[0]
-	for _, m := range g.members[1:] {
-		if load[m] < load[best] {
-			best = m
-		}
-	}
-	return best
-}
-
-// even moves one task from a member that has two more than another, and reports whether there was one.
-func (g *Group) even(load map[*member]int) bool {
-	to := g.idlest(load)
-	for i := len(g.tasks) - 1; i >= 0; i-- {
-		if a := g.tasks[i]; load[a.target] > load[to]+1 {
-			load[a.target]--
-			load[to]++
-			a.target = to
-			return true
-		}
-	}
-	return false
-}
-
-// Move makes the i-th task go to the next member after the one it is with, as another assignor might decide.
-func (g *Group) Move(i int) {
-	if len(g.members) < 2 {
-		return
-	}
-	a := g.tasks[i]
-	at := slices.Index(g.members, a.target)
-	a.target = g.members[(at+1)%len(g.members)]
-	g.standBy(a)
-	g.generation++
 }
 
 // lease looks up where a task's partitions stand. It is false while a transaction of a predecessor is undecided.

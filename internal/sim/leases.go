@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/processor"
 )
@@ -14,6 +12,9 @@ type holding struct {
 	demoted bool // told to stand by from then on
 	closing bool // given back or lost: its stores may still be open
 	again   bool // given back on the worker's own account: it is granted anew
+	working bool // all of its stores are restored
+	call    int  // at which poll to call for a rebalance because a standby has warmed up
+	pause   int  // between the last two calls
 }
 
 // hear brings what the group has decided. Nothing is granted before the producer has fenced its predecessor.
@@ -23,12 +24,13 @@ func (p *Port) hear(e *runtime.Events) {
 	}
 	if p.member.gone {
 		p.lose(e)
-		p.member = p.group.join(p.cfg.ID)
+		p.member = p.group.join(p.cfg.ID, p)
 	}
 	p.generation = p.group.generation
 	for _, a := range p.group.tasks {
 		p.update(a, e)
 	}
+	p.watch()
 }
 
 // lose tells the worker of all that it works on. What it stands by for stays.
@@ -49,6 +51,9 @@ func (p *Port) update(a *assignment, e *runtime.Events) {
 	switch {
 	case h == nil && wanted && role == runtime.Standby:
 		p.held[id] = &holding{role: runtime.Standby}
+		for _, c := range a.task.Changelogs {
+			delete(p.follows, c.TopicPartition) // of a former life
+		}
 		e.Granted = append(e.Granted, p.group.standby(a.task))
 	case wanted && role == runtime.Active && (h == nil || h.again || h.role == runtime.Standby && !h.revoked):
 		p.grant(a, e)
@@ -82,11 +87,13 @@ func (p *Port) grant(a *assignment, e *runtime.Events) {
 	e.Granted = append(e.Granted, lease)
 }
 
-// Release implements runtime.Port. A task that is released though it is not revoked is granted anew.
+// Release implements runtime.Port. A task that is released though it is not revoked is granted anew; one that is to move goes
+// on with the next rebalance.
 func (p *Port) Release(id processor.TaskID) {
 	p.at(BeforeGiving)
-	i := slices.IndexFunc(p.group.tasks, func(a *assignment) bool { return a.task.ID == id })
-	if a := p.group.tasks[i]; a.owner == p.member {
+	a := p.group.assignment(id)
+	givenUp := a.owner == p.member && a.target != p.member
+	if a.owner == p.member {
 		a.owner = nil
 	}
 	if h := p.held[id]; h != nil && h.role == runtime.Active && !h.closing {
@@ -96,6 +103,9 @@ func (p *Port) Release(id processor.TaskID) {
 		default:
 			*h = holding{role: runtime.Active, closing: true, again: !h.revoked}
 		}
+	}
+	if givenUp {
+		p.group.rebalance()
 	}
 	p.at(AfterGiving)
 }
@@ -119,4 +129,8 @@ var _ runtime.Follower = (*Port)(nil)
 func (p *Port) Followed(tp processor.TopicPartition, position int64) { p.follows[tp] = position }
 
 // Working implements runtime.Follower.
-func (p *Port) Working(processor.TaskID) {}
+func (p *Port) Working(id processor.TaskID) {
+	if h := p.held[id]; h != nil {
+		h.working = true
+	}
+}

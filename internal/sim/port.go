@@ -32,6 +32,8 @@ type PortConfig struct {
 	Skip func(processor.TopicPartition) bool
 	// Later, if set, is asked whether background work is to be done in a later Poll instead of at once.
 	Later func() bool
+	// Stored, if set, returns up to which changelog offset a task's store is on the disk of this process.
+	Stored func(task processor.TaskID, store string) (offset int64, ok bool)
 	// SkipTail grants a task that the worker stands by for as if its changelogs ended where the worker has read them to: a
 	// mistake, which a simulation should find.
 	SkipTail bool
@@ -51,6 +53,7 @@ type Port struct {
 	deaf       bool  // the process does not hear from the group
 	generation int32 // the newest that it heard of
 	stop       bool
+	polls      int
 	moved      bool // the latest Poll brought something
 
 	committer
@@ -71,7 +74,7 @@ func NewPort(g *Group, cfg PortConfig) *Port {
 	cfg.BufferBytes = cmp.Or(cfg.BufferBytes, 1<<20)
 	p := &Port{cfg: cfg, cluster: g.cluster, group: g, held: map[processor.TaskID]*holding{},
 		follows: map[processor.TopicPartition]int64{}, reading: map[processor.TopicPartition]*reader{}}
-	p.member = g.join(cfg.ID)
+	p.member = g.join(cfg.ID, p)
 	p.protocol.Guarantee = cfg.Guarantee
 	if cfg.Guarantee == eos.ExactlyOnce {
 		p.protocol.Fence()
@@ -90,6 +93,7 @@ func (p *Port) at(point Point) {
 func (p *Port) Poll(time.Duration) runtime.Events {
 	p.at(BeforePoll)
 	var e runtime.Events
+	p.polls++
 	p.advance(&e)
 	p.work()
 	p.hear(&e)

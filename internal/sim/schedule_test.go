@@ -147,7 +147,7 @@ func (w *world) settle() {
 	quiet := 0
 	for rounds := 0; quiet < 10; rounds++ {
 		if rounds > 5000 {
-			w.fatalf("does not settle")
+			w.fatalf("does not settle: %s", w.group)
 		}
 		quiet++
 		if w.round() || !w.group.Settled() {

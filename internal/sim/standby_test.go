@@ -127,6 +127,37 @@ func TestADemotedTaskKeepsItsStore(t *testing.T) {
 	w.end()
 }
 
+// TestATaskMovesWhenItsNewOwnerHasWarmedUp: a process that joins gets a task with state when it lacks next to nothing of it, and
+// until then the task goes on where it is.
+func TestATaskMovesWhenItsNewOwnerHasWarmedUp(t *testing.T) {
+	t.Parallel()
+	p := standing(2)
+	p.standbys, p.warmups, p.acceptable = 0, 1, 5
+	w := newWorld(t, 1, tableOfRows(t), map[string]int32{"lines": 2, "word-counts": 2}, p)
+	w.calm = true
+	first, second := w.processes[0], w.processes[1]
+	first.start(true)
+	for _, write := range w.changes(w.rng, 2) {
+		write()
+	}
+	w.turns(first, 100)
+	second.start(true)
+	w.turns(first, 10) // the new process has not read anything
+	for i := range int32(2) {
+		if !first.port.Owns(processor.TaskID{Partition: i}) {
+			t.Fatalf("partition %d was taken away before anybody could have it", i)
+		}
+	}
+	w.settle()
+	if len(second.restored) != 1 || !second.port.Owns(second.restored[0].Task) {
+		t.Fatalf("the new process has restored %+v: %s", second.restored, w.group)
+	}
+	if r := second.restored[0]; r.Records > p.acceptable {
+		t.Errorf("the task moved and rested for a restore of %+v", r)
+	}
+	w.end()
+}
+
 // TestAStandbyBehindItsChangelogStartsOver: what it lacks is deleted from the log, because it was written anew since.
 func TestAStandbyBehindItsChangelogStartsOver(t *testing.T) {
 	t.Parallel()

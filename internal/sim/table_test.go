@@ -27,14 +27,20 @@ func (w *world) rowsOf(topic string) map[string]string {
 	return rows
 }
 
-// A table with deletions, its changelog and the stream of its changes all end as a plain map does.
-func TestTableIsExact(t *testing.T) {
-	t.Parallel()
+func tableOfRows(t *testing.T) *topology.Topology {
+	t.Helper()
 	b := topology.NewBuilder()
 	rows := topology.Table(b, topology.NewTopic("lines", serde.String, serde.Int64), counts)
 	topology.To(topology.Changes(rows), totals)
 	topo, err := b.Build()
 	must(t, err)
+	return topo
+}
+
+// A table with deletions, its changelog and the stream of its changes all end as a plain map does.
+func TestTableIsExact(t *testing.T) {
+	t.Parallel()
+	topo := tableOfRows(t)
 	seeds(t, 2*time.Second, func(seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		p := draw(rng, eos.ExactlyOnce)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace-streams/millrace/eos"
+	"github.com/millrace-streams/millrace/internal/assign"
 	"github.com/millrace-streams/millrace/internal/runtime"
 	"github.com/millrace-streams/millrace/internal/sim"
 	"github.com/millrace-streams/millrace/processor"
@@ -26,8 +27,10 @@ type plan struct {
 	dir         string // of durable stores
 	processes   int
 	standbys    int
-	skipTail    bool // a mistake
-	careless    bool // likewise
+	warmups     int
+	acceptable  int64 // lag
+	skipTail    bool  // a mistake
+	careless    bool  // likewise
 	everyUpdate bool
 	faults      int // per thousand calls of the commit protocol
 	crashes     int // how many processes die
@@ -67,6 +70,7 @@ type process struct {
 	stopping bool
 	refuse   bool // the broker refuses what it produces
 	restored []runtime.Restored
+	disk     map[string]int64 // up to where its stores are on its disk, by task and store
 }
 
 const (
@@ -84,10 +88,11 @@ func newWorld(t testing.TB, seed uint64, topo *topology.Topology, counts map[str
 		must(t, w.cluster.CreateTopic(name, n))
 	}
 	w.group = w.cluster.Group(app, sim.TasksOf(w.layout))
-	w.group.Standbys, w.group.Careless = p.standbys, p.careless
+	w.group.Careless = p.careless
+	w.group.Settings = assign.Settings{Standbys: p.standbys, MaxWarmups: p.warmups, AcceptableLag: p.acceptable}
 	w.cluster.LateMarkers = p.guarantee == eos.ExactlyOnce
 	for i := range p.processes {
-		w.processes = append(w.processes, &process{world: w, name: fmt.Sprint("p", i)})
+		w.processes = append(w.processes, &process{world: w, name: fmt.Sprint("p", i), disk: map[string]int64{}})
 	}
 	return w
 }
@@ -117,6 +122,7 @@ func (p *process) start(keepState bool) {
 	p.life++
 	if !keepState {
 		p.life += 1000 // another folder
+		clear(p.disk)
 	}
 	p.fuse, p.paused, p.deaf, p.stopping = 0, 0, 0, false
 	p.opener = sim.NewOpener(w.plan.opener, p.at)
@@ -133,6 +139,10 @@ func (w *world) portConfig(p *process) sim.PortConfig {
 		Skip:  func(processor.TopicPartition) bool { return w.chance(200) },
 		Later: func() bool { return w.chance(500) },
 
+		Stored: func(task processor.TaskID, store string) (int64, bool) {
+			at, ok := p.disk[fmt.Sprint(task, store)]
+			return at, ok
+		},
 		SkipTail: w.plan.skipTail,
 	}
 	if w.plan.callsAtOnce {
@@ -147,8 +157,16 @@ func (w *world) workerConfig(p *process) runtime.Config {
 		Opener: p.opener, StateDir: filepath.Join(w.plan.dir, p.name, fmt.Sprint(p.life/1000)),
 		CommitInterval: 100 * time.Millisecond, DrainInterval: 10 * time.Millisecond,
 		StagedBytes: w.plan.staged, FlushBytes: 2000, FlushInterval: flushInterval,
+		Kept:     p.keep,
 		Restored: func(r runtime.Restored) { p.restored = append(p.restored, r) },
 		Now:      func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+}
+
+// keep notes what is on the process's disk, as the application does.
+func (p *process) keep(task processor.TaskID, store string, offset int64) {
+	if p.disk[fmt.Sprint(task, store)] = offset; offset < 0 {
+		delete(p.disk, fmt.Sprint(task, store))
 	}
 }
 
