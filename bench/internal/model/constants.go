@@ -56,6 +56,8 @@ const (
 	maxWarmups    = 2
 	acceptableLag = 10_000
 
+	segmentSeconds = 7 * 24 * 3600 // segment.ms of Kafka's topics, after which a new segment begins all the same
+
 	// Assumptions about the cluster, to be replaced by one's own.
 	brokerRequests = 10_000 // requests/s that a broker answers beside its other work
 	brokerMBytes   = 50     // MB/s that a broker takes or gives

@@ -44,7 +44,7 @@ func (s *sheet) traffic() {
 // recovery says how long tasks rest.
 func (s *sheet) recovery() {
 	s.section = "recovery"
-	s.put("changelog of a task", s.changelog(), "records", "2 * keys of a task (the cleaner waits until half is old) + what is written into the newest segment, segment bytes / (key + state + recordBytes), at most")
+	s.put("changelog of a task", s.changelog(), "records", "2 * keys of a task (the cleaner waits until half is old) + what is written into the newest segment, min(segment bytes / (key + state + recordBytes), segmentSeconds * entries/s), at most")
 	cores := min(float64(s.Workers), s.tasks)
 	rate := s.put("restore rate", restoreRate*cores, "/s", "restoreRate * min(workers, tasks) of a process")
 	written := s.task * s.of("entries per record")
@@ -68,7 +68,8 @@ func (s *sheet) recovery() {
 
 // changelog is how many records a task's changelog holds at the most, once it is older than its newest segment.
 func (s *sheet) changelog() float64 {
-	return 2*s.keys + s.SegmentBytes/(s.KeyBytes+s.StateBytes+recordBytes)
+	written := s.task * s.of("entries per record")
+	return 2*s.keys + min(s.SegmentBytes/(s.KeyBytes+s.StateBytes+recordBytes), segmentSeconds*written)
 }
 
 // Limit is a term that is beyond a bound.
