@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -43,12 +44,14 @@ type spec struct {
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
 	StagedBytes        int
+	RestoreBytes       int
 	Standbys           int
 	AcceptableLag      int64
 	Quiet              bool // the child tells nothing
 	PurgeInterval      time.Duration
 	ShutdownTimeout    time.Duration
 	Hang               bool // what "hanging" does at the value "hang"
+	HangInLoad         int  // the row of a restore's load at which the child hangs, 0: none
 }
 
 // kinds are the topologies that a child can run. tell writes a line to the parent.
@@ -74,10 +77,13 @@ func (s spec) config() millrace.Config {
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
 		Standbys: s.Standbys, AcceptableLag: s.AcceptableLag,
-		StagedBytes: s.StagedBytes, PurgeInterval: s.PurgeInterval, ShutdownTimeout: s.ShutdownTimeout, Store: store.Opener(bolt.Opener{}),
+		StagedBytes: s.StagedBytes, RestoreBytes: s.RestoreBytes, PurgeInterval: s.PurgeInterval, ShutdownTimeout: s.ShutdownTimeout, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
 		c.Store = memory.Opener{}
+	}
+	if s.HangInLoad > 0 {
+		c.Store = hangsInLoad{bolt.Opener{Options: bolt.Options{TxBytes: 1 << 18}}, s.HangInLoad}
 	}
 	if s.AtLeast {
 		c.Guarantee = millrace.AtLeastOnce
@@ -89,6 +95,37 @@ func (s spec) topology(tell func(string)) (*topology.Topology, error) {
 	b := topology.NewBuilder()
 	kinds[s.Kind](b, s, tell)
 	return b.Build()
+}
+
+// hangsInLoad opens files of which a load hangs in the middle, and tells so.
+type hangsInLoad struct {
+	bolt.Opener
+	row int
+}
+
+func (o hangsInLoad) Open(dir, name string) (store.Backend, error) {
+	b, err := o.Opener.Open(dir, name)
+	return hangingLoad{b, o.row}, err
+}
+
+type hangingLoad struct {
+	store.Backend
+	row int
+}
+
+func (b hangingLoad) Load(rows iter.Seq[store.Pair], offset int64) error {
+	return b.Backend.Load(func(yield func(store.Pair) bool) {
+		n := 0
+		for row := range rows {
+			if n++; n == b.row {
+				fmt.Println("hangs in a load")
+				select {}
+			}
+			if !yield(row) {
+				return
+			}
+		}
+	}, offset)
 }
 
 // runChild runs an application until SIGTERM, or until the parent is gone.
