@@ -69,8 +69,8 @@ func (e *experiment) tell(format string, args ...any) {
 // errFailed is returned when the story has failures to tell.
 var errFailed = errors.New("the application has failed")
 
-// run runs rounds until so many faults have taken effect, and returns nil if all was well.
-func (e *experiment) run(ctx context.Context) error {
+// run runs rounds, once all applications are ready, until so many faults have taken effect, and returns nil if all was well.
+func (e *experiment) run(ctx context.Context, ready *meeting) error {
 	if err := e.createTopics(ctx); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (e *experiment) run(ctx context.Context) error {
 		supervisors.Go(func() { s.supervise(supervised) })
 		s.want(i < fewestProcesses)
 	}
-	err := e.rounds(ctx)
+	err := e.rounds(ctx, ready)
 	if stopped := e.retireAll(ctx); err == nil && stopped {
 		err = errors.Join(e.compare(ctx, "after the end"), e.compareFiles(ctx))
 	}
@@ -108,7 +108,13 @@ func (e *experiment) createTopics(ctx context.Context) error {
 	return errors.Join(p.SendMessages(messages(e.writer.table(e.app))), p.Close())
 }
 
-func (e *experiment) rounds(ctx context.Context) error {
+func (e *experiment) rounds(ctx context.Context, ready *meeting) error {
+	if _, err := e.kafka.settledPositions(ctx, e.app.ID, e.app.consumed()); err != nil {
+		return err
+	}
+	if err := ready.join(ctx); err != nil {
+		return err
+	}
 	r := rand.New(rand.NewPCG(e.writer.seed, 2))
 	began := time.Now()
 	for round := 0; ; round++ {

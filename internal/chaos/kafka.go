@@ -134,9 +134,12 @@ func (k *kafka) committed(group string, topics []string) (map[place]int64, error
 	return at, nil
 }
 
-// settledPositions returns the positions of a group once its coordinator can tell.
+// positionsWithin is more than it takes to start an application, or a broker, with nothing else to run on.
+const positionsWithin = 3 * time.Minute
+
+// settledPositions returns the positions of a group once its topics are there and its coordinator can tell.
 func (k *kafka) settledPositions(ctx context.Context, group string, topics []string) (at map[place]int64, err error) {
-	err = eventually(ctx, time.Minute, func() error {
+	err = eventually(ctx, positionsWithin, func() error {
 		at, err = k.committed(group, topics)
 		return err
 	})

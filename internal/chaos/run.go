@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -64,10 +65,47 @@ func experiments(ctx context.Context, o options, s *story, folder string) (err e
 	}
 	defer func() { err = errors.Join(err, k.close()) }()
 	errs := make([]error, len(o.backends))
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ready := newMeeting(len(o.backends))
 	var work sync.WaitGroup
 	for i := range o.backends {
-		work.Go(func() { errs[i] = newExperiment(o, i, b, k, s, folder).run(ctx) })
+		work.Go(func() {
+			e := newExperiment(o, i, b, k, s, folder)
+			if errs[i] = e.run(running, ready); errs[i] != nil {
+				e.tell("over: %v", errs[i])
+				end(errOtherFailed)
+			}
+		})
 	}
 	work.Wait()
 	return errors.Join(errs...)
+}
+
+// errOtherFailed ends the applications beside one that has failed.
+var errOtherFailed = errors.New("another application has failed")
+
+// meeting is where applications wait for each other: the first faults of one would keep another from ever beginning.
+type meeting struct {
+	missing atomic.Int64
+	all     chan struct{}
+}
+
+func newMeeting(n int) *meeting {
+	m := &meeting{all: make(chan struct{})}
+	m.missing.Store(int64(n))
+	return m
+}
+
+// join returns when all have come.
+func (m *meeting) join(ctx context.Context) error {
+	if m.missing.Add(-1) == 0 {
+		close(m.all)
+	}
+	select {
+	case <-m.all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
