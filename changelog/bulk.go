@@ -1,12 +1,11 @@
 package changelog
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
 	"iter"
 	"slices"
 
+	"github.com/millrace-streams/millrace/internal/keyorder"
 	"github.com/millrace-streams/millrace/store"
 )
 
@@ -84,7 +83,7 @@ func (b *bulk) numberKeys() {
 		common = len(first)
 	}
 	for i := b.sorted; i < len(b.list); i++ {
-		common = commonLength(first[:common], b.keyOf(&b.list[i]))
+		common = keyorder.Common(first[:common], b.keyOf(&b.list[i]))
 	}
 	from := b.sorted
 	if common < b.common {
@@ -93,42 +92,16 @@ func (b *bulk) numberKeys() {
 	b.common = common
 	for i := range b.list[from:] {
 		s := &b.list[from+i]
-		s.number = numberOf(b.keyOf(s)[common:])
+		s.number = keyorder.Number(b.keyOf(s), common)
 	}
 }
-
-func commonLength(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
-// numberOf is the first eight bytes of a key as a number that sorts as they do; zeros stand for what is not there.
-func numberOf(key []byte) uint64 {
-	if len(key) >= numbered {
-		return binary.BigEndian.Uint64(key)
-	}
-	var first [numbered]byte
-	copy(first[:], key)
-	return binary.BigEndian.Uint64(first[:])
-}
-
-const numbered = 8
 
 // compare orders records by key. Most keys differ in their numbers.
 func (b *bulk) compare(x, y *staged) int {
 	if x.number != y.number {
 		return cmp.Compare(x.number, y.number)
 	}
-	rest := uint32(b.common + numbered)
-	if x.key <= rest || y.key <= rest {
-		return cmp.Compare(x.key, y.key) // one is the other, or what it begins with, or that and zeros
-	}
-	return bytes.Compare(b.keyOf(x)[rest:], b.keyOf(y)[rest:])
+	return keyorder.Compare(b.keyOf(x), b.keyOf(y), b.common)
 }
 
 // merge leaves the last record of each key, in order.

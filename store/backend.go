@@ -1,10 +1,6 @@
 package store
 
-import (
-	"iter"
-	"slices"
-	"strings"
-)
+import "iter"
 
 // Range selects keys by their bytes. A nil bound is open; an empty non-nil To
 // selects nothing.
@@ -32,16 +28,6 @@ type Batch struct {
 	// when the batch is applied. If negative, the backend's stays as it is.
 	Offset int64
 }
-
-// Sort brings the entries into ascending order of their keys; it is cheap if
-// they are.
-func (b *Batch) Sort() {
-	if !slices.IsSortedFunc(b.Entries, compareKeys) {
-		slices.SortFunc(b.Entries, compareKeys)
-	}
-}
-
-func compareKeys(a, b *Entry) int { return strings.Compare(a.Key, b.Key) }
 
 // BackendReader is the part of a backend that reads. Any method may return
 // ErrClosed after the backend's Close, or ErrCorrupt.

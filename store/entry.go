@@ -31,7 +31,8 @@ type Entry struct {
 
 	echo   bool   // a version put out of order: the newest one has to be mirrored behind it
 	step   uint64 // the step of the owning set that last saved or made the entry
-	place  int    // in the order of the owning set
+	place  int32  // in the order of the owning set
+	hash   uint32 // of the key
 	inline [inlineSize]byte
 }
 
@@ -41,8 +42,8 @@ const (
 	inlineSize = 16
 
 	// entryOverhead is what an entry costs beside its bytes: the struct, its
-	// slot in the map and in the order, its share of slack. Measured, rounded.
-	entryOverhead = 208
+	// slot in the table and in the order, its share of slack. Measured, rounded.
+	entryOverhead = 152
 
 	headerOverhead = 48
 )

@@ -84,15 +84,16 @@ func (l *Layered) Get(dst, key []byte) (value []byte, ts int64, ok bool, err err
 
 // get is Get of an entry by its local key.
 func (l *Layered) get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
-	if e := l.uncommitted.Get(key); e != nil {
+	hash := hashOf(key)
+	if e := l.uncommitted.get(hash, key); e != nil {
 		return e.read(dst)
 	}
 	if l.committing != nil {
-		if e := l.committing.Get(key); e != nil {
+		if e := l.committing.peek(hash, key); e != nil {
 			return e.read(dst)
 		}
 	}
-	return l.getCommitted(dst, key)
+	return l.getBelow(dst, hash, key)
 }
 
 // GetCommitted is Get for readers that must not see what may yet be undone: it
@@ -108,11 +109,16 @@ func (l *Layered) GetCommitted(dst, key []byte) (value []byte, ts int64, ok bool
 }
 
 func (l *Layered) getCommitted(dst, key []byte) ([]byte, int64, bool, error) {
-	if e := l.committed.Get(key); e != nil {
+	return l.getBelow(dst, hashOf(key), key)
+}
+
+// getBelow looks at the committed layers.
+func (l *Layered) getBelow(dst []byte, hash uint32, key []byte) ([]byte, int64, bool, error) {
+	if e := l.committed.peek(hash, key); e != nil {
 		return e.read(dst)
 	}
 	if l.flushing != nil {
-		if e := l.flushing.Get(key); e != nil {
+		if e := l.flushing.peek(hash, key); e != nil {
 			return e.read(dst)
 		}
 	}

@@ -29,11 +29,12 @@ func (l *Layered) Reader() *Reader {
 
 // Get implements BackendReader.
 func (r *Reader) Get(dst, key []byte) (value []byte, ts int64, ok bool, err error) {
-	if e := r.layers.committed.entries[string(key)]; e != nil {
+	hash := hashOf(key)
+	if e := r.layers.committed.peek(hash, key); e != nil {
 		return e.read(dst)
 	}
 	if f := r.layers.flushing; f != nil {
-		if e := f.entries[string(key)]; e != nil {
+		if e := f.peek(hash, key); e != nil {
 			return e.read(dst)
 		}
 	}

@@ -18,7 +18,7 @@ type undoLog struct {
 type undo struct {
 	timestamp int64
 	from, to  int   // the value in the arena
-	place     int   // of the entry in the order
+	place     int32 // of the entry in the order
 	headers   int32 // of the entry in the log, -1 for none
 	local     bool
 	echo      bool
@@ -81,9 +81,9 @@ func (w *WriteSet) restore(u *undo) {
 	}
 }
 
-// drop removes an entry from the map and the index; the caller cuts the order.
+// drop removes an entry from the table and the index; the caller cuts the order.
 func (w *WriteSet) drop(e *Entry) {
-	delete(w.entries, e.Key)
+	w.table.remove(e)
 	w.recent = nil
 	if w.index != nil {
 		w.index.Delete(e)

@@ -10,10 +10,10 @@ import (
 // touched. Steps (Mark, Rollback) make groups of writes atomic. It is used by
 // one goroutine.
 type WriteSet struct {
-	entries map[string]*Entry
-	order   []*Entry // first touch first
-	bytes   int
-	layout  Layout // nil: entries are records
+	table  table
+	order  []*Entry // first touch first
+	bytes  int
+	layout Layout // nil: entries are records
 
 	// recent is the entry found by the latest Get, nil if it is none of the
 	// set's. A read is mostly followed by a write of the same key.
@@ -33,10 +33,7 @@ type WriteSet struct {
 
 // NewWriteSet returns an empty set.
 func NewWriteSet() *WriteSet {
-	return &WriteSet{
-		entries: make(map[string]*Entry),
-		undoLog: undoLog{step: 1},
-	}
+	return &WriteSet{undoLog: undoLog{step: 1}}
 }
 
 // Len is the number of keys, tombstones included.
@@ -48,10 +45,16 @@ func (w *WriteSet) Bytes() int { return w.bytes }
 
 // Get returns the entry of the key, which may be a tombstone, or nil. The entry
 // is the set's own: only Aux may be changed.
-func (w *WriteSet) Get(key []byte) *Entry {
-	w.recent = w.entries[string(key)]
+func (w *WriteSet) Get(key []byte) *Entry { return w.get(hashOf(key), key) }
+
+// get is Get of a key whose hash is known.
+func (w *WriteSet) get(hash uint32, key []byte) *Entry {
+	w.recent = w.peek(hash, key)
 	return w.recent
 }
+
+// peek is get for readers on other goroutines.
+func (w *WriteSet) peek(hash uint32, key []byte) *Entry { return w.table.find(w.order, hash, key) }
 
 // Put sets the key's value, timestamp in ms and headers, and returns the entry.
 // Key and value are copied; headers are kept as they are and must not be
@@ -88,9 +91,10 @@ func (w *WriteSet) deleteLocal(key []byte) {
 // touch returns the key's entry, ready to be overwritten: its size is no longer
 // part of bytes, and what it held before the step is saved.
 func (w *WriteSet) touch(key []byte) *Entry {
-	e := w.recent
+	e, hash := w.recent, uint32(0)
 	if e == nil || e.Key != string(key) {
-		e = w.entries[string(key)]
+		hash = hashOf(key)
+		e = w.peek(hash, key)
 	}
 	if e != nil {
 		w.bytes -= e.size()
@@ -101,15 +105,16 @@ func (w *WriteSet) touch(key []byte) *Entry {
 	}
 	e = w.take()
 	e.Key = string(key)
+	e.hash = hash
 	e.step = w.step
 	w.insert(e)
 	return e
 }
 
 func (w *WriteSet) insert(e *Entry) {
-	w.entries[e.Key] = e
-	e.place = len(w.order)
+	e.place = int32(len(w.order))
 	w.order = append(w.order, e)
+	w.table.insert(e)
 	w.version++
 	if w.index != nil {
 		w.index.Set(e)
@@ -127,7 +132,7 @@ func (w *WriteSet) Sorted() []*Entry {
 		return w.index.Items()
 	}
 	sorted := slices.Clone(w.order)
-	slices.SortFunc(sorted, compareKeys)
+	sortEntries(sorted)
 	return sorted
 }
 
@@ -161,7 +166,7 @@ func (w *WriteSet) Absorb(newer *WriteSet) {
 // adopt makes e the newest write of its key. It reports whether e itself is now
 // part of the set; otherwise its content was copied.
 func (w *WriteSet) adopt(e *Entry) bool {
-	old := w.entries[e.Key]
+	old := w.peek(e.hash, e.KeyBytes())
 	if old == nil {
 		e.step = 0 // of no step of this set
 		w.insert(e)
@@ -191,7 +196,7 @@ func (e *Entry) overwrite(newer *Entry) {
 // forgotten, entries that were released are used again.
 func (w *WriteSet) reset() {
 	w.lastLen = len(w.order)
-	clear(w.entries)
+	w.table.reset()
 	clear(w.order)
 	w.order = w.order[:0]
 	w.bytes = 0

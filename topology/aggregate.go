@@ -9,6 +9,7 @@ import (
 // highest of its records'.
 func Count[K, V any](g Grouped[K, V], s *store.KeyValue[K, int64], opts ...TableOption) KTable[K, int64] {
 	n := g.b.child("count", tableOptions(opts), g.n)
+	n.blind = true
 	return aggregateBy(g, n, s, opts, func(_ K, _ V, count int64, _ bool) int64 { return count + 1 })
 }
 

@@ -31,6 +31,7 @@ type node struct {
 	rekeyed  bool // the key may have changed since the last topic
 	clash    bool // its name is taken, and its children's may be for that reason alone
 	table    tableNode
+	blind    bool          // it does not look at the values of its records, nor do others through it
 	windowed bool          // it aggregates in windows
 	closes   time.Duration // how long after their ends these are closed
 }

@@ -11,7 +11,7 @@ import (
 func bindTime(t *testing.T, topic Topic[string, int64]) func(*processor.Raw, int64) int64 {
 	t.Helper()
 	b := &processor.Binding{Node: &processor.Node{Name: "in"}}
-	if _, err := bindSource(topic.keys, topic.values, topic.time)(b); err != nil {
+	if _, err := bindSource(&node{}, topic.keys, topic.values, topic.time)(b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Timestamp

@@ -52,7 +52,7 @@ func cut[K, V any](b *Builder, n *node, r Repartition[K, V]) *node {
 		b.fail(n.at, n.Name, "repartition topic %q: %w", r.name, err)
 	}
 	source := &node{at: n.at, clash: b.reparts[r.name] != nil}
-	source.Node = processor.Node{Name: r.name, Kind: processor.KindSource, Topic: topic, Bind: bindSource(r.keys, r.values, nil)}
+	source.Node = processor.Node{Name: r.name, Kind: processor.KindSource, Topic: topic, Bind: bindSource(source, r.keys, r.values, nil)}
 	b.add(source)
 	if !source.clash {
 		b.reparts[r.name] = source

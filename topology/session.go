@@ -13,6 +13,7 @@ import (
 // session's end.
 func CountSessions[K, V any](w SessionStream[K, V], s *store.Session[K, int64], opts ...TableOption) KTable[store.Windowed[K], int64] {
 	n := w.g.b.child("countsessions", tableOptions(opts), w.g.n)
+	n.blind = true
 	count := func(_ K, _ V, row int64, _ bool) int64 { return row + 1 }
 	merge := func(_ K, a, b int64) int64 { return a + b }
 	return aggregateSessions(w, n, s, opts, windowInput[K, V, int64]{next: count, nulls: true}, merging[K, int64]{fn: merge})

@@ -37,7 +37,7 @@ func read[K, V any](b *Builder, t Topic[K, V], s settings) *node {
 	if t.ahead != 0 && t.ahead < time.Millisecond {
 		b.fail(n.at, n.Name, "topic %q: WithMaxAhead allows %v, it must be a millisecond or more", t.name, t.ahead)
 	}
-	bind := bindSource(t.keys, t.values, t.time)
+	bind := bindSource(n, t.keys, t.values, t.time)
 	n.Bind = func(b *processor.Binding) (any, error) {
 		b.MaxAhead = t.ahead
 		return bind(b)
@@ -47,12 +47,13 @@ func read[K, V any](b *Builder, t Topic[K, V], s settings) *node {
 }
 
 // bindSource decodes fetched records. Headers are cloned, as what a node does to them must not reach the dead-letter topic.
-func bindSource[K, V any](keys serde.Serde[K], values serde.Serde[V], time EventTime[K, V]) func(*processor.Binding) (any, error) {
+func bindSource[K, V any](n *node, keys serde.Serde[K], values serde.Serde[V], time EventTime[K, V]) func(*processor.Binding) (any, error) {
 	return func(b *processor.Binding) (any, error) {
 		d, next := decoder[K, V]{b.Node.Name, intern(keys), values}, processor.FanOut[K, V](b)
 		if time != nil {
 			b.Timestamp = d.eventTime(time)
 		}
+		d.values = unlessBlind(n, values)
 		return processor.Source(func(raw *processor.Raw) error {
 			r, err := d.decode(raw)
 			if err != nil {

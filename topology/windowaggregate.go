@@ -10,6 +10,7 @@ import (
 // records'.
 func CountWindows[K, V any](w WindowedStream[K, V], s *store.Window[K, int64], opts ...TableOption) KTable[store.Windowed[K], int64] {
 	n := w.g.b.child("countwindows", tableOptions(opts), w.g.n)
+	n.blind = true
 	count := func(_ K, _ V, row int64, _ bool) int64 { return row + 1 }
 	return aggregateWindows(w, n, s, opts, windowInput[K, V, int64]{next: count, nulls: true})
 }

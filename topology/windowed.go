@@ -80,6 +80,9 @@ func LateRecords[K, V any](w LateSource[K, V], opts ...Option) Stream[K, V] {
 		g.b.fail(caller(), g.n.Name, "LateRecords comes before the aggregation whose late records it shall give")
 		made = []*node{g.n}
 	}
+	for _, m := range made {
+		m.blind = false
+	}
 	n := g.b.child("late", options(opts), made...)
 	n.Bind = passOn[K, V]
 	return Stream[K, V]{g.b, n}
