@@ -18,7 +18,7 @@ const (
 	// twice again by a worker that commits all the time, as long as the broker still writes the last one's markers
 
 	// go test -run TestBytes -v ./bench/internal/model
-	layerEntry  = 165  // bytes of an entry of a write set beside its key and a value that is not inside; WriteSet.Bytes counts 208
+	layerEntry  = 150  // bytes of an entry of a write set beside its key and a value that is not inside; WriteSet.Bytes counts 152
 	memoryEntry = 99   // the same of store/memory
 	diskEntry   = 29   // bytes of an entry in a page of bbolt beside key and value: prefix, checksum, timestamp, bbolt's element
 	pageFill    = 0.66 // of pages that are written in a random order, batch by batch
