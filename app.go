@@ -130,6 +130,7 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 		stop(nil)
 		followed()
 	}()
+	retention := a.deleteRetentions(cluster, layout)
 	ports, err := cluster.Start(serving, a.taskInfos(layout))
 	if err != nil {
 		return fmt.Errorf("millrace: join the group: %w", err)
@@ -137,7 +138,9 @@ func (a *App) work(ctx context.Context, cluster *kafka.Cluster, layout *topology
 	cluster.Watch(serving, layout.Partitions, stop)
 
 	a.cfg.Logger.Info("running", "app", a.cfg.ApplicationID, "guarantee", a.cfg.Guarantee.String(), "tasks", len(layout.Tasks), "workers", len(ports))
-	c := a.newCrew(a.workerConfig(layout, globals), ports, globals)
+	cfg := a.workerConfig(layout, globals)
+	cfg.DeleteRetention = retention
+	c := a.newCrew(cfg, ports, globals)
 	a.staffed(c)
 	defer a.staffed(nil)
 	err = c.work(serving, stop)

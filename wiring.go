@@ -1,6 +1,8 @@
 package millrace
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/millrace-streams/millrace/internal/kafka"
@@ -24,6 +26,24 @@ func (a *App) kafkaConfig(processID string) kafka.Config {
 		cfg.Stored = a.offsets.Of
 	}
 	return cfg
+}
+
+// deleteRetentions returns how long the changelogs of stores on disk keep tombstones.
+func (a *App) deleteRetentions(cluster *kafka.Cluster, layout *topology.Layout) map[string]time.Duration {
+	if !a.cfg.Store.Durable() {
+		return nil
+	}
+	topics := map[string]bool{}
+	for _, logs := range layout.Changelogs {
+		for _, c := range logs {
+			topics[c.Topic] = true
+		}
+	}
+	all, err := cluster.DeleteRetentions(slices.Sorted(maps.Keys(topics)))
+	if err != nil {
+		a.cfg.Logger.Warn("the settings of the changelogs cannot be had: taking delete.retention.ms to be a day", "error", err)
+	}
+	return all
 }
 
 func (a *App) workerConfig(layout *topology.Layout, globals *runtime.Globals) runtime.Config {

@@ -86,6 +86,7 @@ func (g *group) findOnce(leases []*lease, since time.Duration) (later []*lease, 
 // survey asks where logs stand, and what the topics of leases are. known is false if the topics could not be asked for. An
 // error is one that no retry can help.
 func (g *group) survey(leases []*lease, partitions []processor.TopicPartition, since time.Duration) (on ground, known bool, err error) {
+	asked := time.Now()
 	logs, failed := g.cluster.ranges(partitions)
 	for tp, err := range failed {
 		if err := g.cluster.hopeless(tp, err, since); err != nil {
@@ -97,7 +98,7 @@ func (g *group) survey(leases []*lease, partitions []processor.TopicPartition, s
 		names = append(names, l.task.topics()...)
 	}
 	topics, err := g.cluster.topicStates(names)
-	return ground{logs: logs, topics: topics}, err == nil, nil
+	return ground{logs: logs, topics: topics, asked: asked}, err == nil, nil
 }
 
 // committed remembers positions that are committed for certain.
@@ -154,7 +155,7 @@ func unsettled(t *TaskInfo, positions map[processor.TopicPartition]committed) er
 
 // lease makes the lease of a task whose positions are settled.
 func (on ground) lease(t *TaskInfo) runtime.Lease {
-	l := runtime.Lease{Task: t.ID, Marks: marksOf(t, on)}
+	l := runtime.Lease{Task: t.ID, Marks: marksOf(t, on), Asked: on.asked}
 	for _, tp := range t.Inputs {
 		p := on.positions[tp]
 		l.Inputs = append(l.Inputs, runtime.Input{TopicPartition: tp, Offset: p.offset, Metadata: p.metadata, End: on.logs[tp].End})

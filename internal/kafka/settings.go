@@ -2,9 +2,11 @@ package kafka
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -12,40 +14,73 @@ import (
 // CheckSettings logs a warning for each setting of a topic that would let the broker delete, or compact away, what the
 // application still needs. An error says that the settings cannot be had.
 func (c *Cluster) CheckSettings(topics []NewTopic) error {
-	if len(topics) == 0 {
-		return nil
+	names := make([]string, len(topics))
+	for i, t := range topics {
+		names[i] = t.Name
 	}
-	admin, err := c.openAdmin()
+	settings, err := c.settings(names)
 	if err != nil {
 		return err
 	}
-	defer admin.Close()
-	resources := make([]*sarama.ConfigResource, len(topics))
-	for i, t := range topics {
-		resources[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: t.Name}
-	}
-	results, err := admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
-	if err != nil {
-		return fmt.Errorf("kafka: configuration of topics: %w", err)
-	}
-	for _, r := range results {
-		if r.ErrorCode != sarama.ErrNoError {
-			return fmt.Errorf("kafka: configuration of topic %q: %w", r.Name, r.ErrorCode)
-		}
-		i := slices.IndexFunc(topics, func(t NewTopic) bool { return t.Name == r.Name })
-		if i < 0 {
+	for _, t := range topics {
+		has, known := settings[t.Name]
+		if !known {
 			continue
 		}
-		has := map[string]string{}
-		for _, e := range r.Configs {
-			has[e.Name] = e.Value
-		}
-		for _, wrong := range wrongSettings(topics[i].Config, has) {
+		for _, wrong := range wrongSettings(t.Config, has) {
 			c.cfg.Logger.Warn("a topic of the application has a setting that may lose what is needed: change it, or let the application make the topic",
-				"topic", r.Name, "setting", wrong.name, "is", wrong.is, "should be", wrong.want, "because", wrong.why)
+				"topic", t.Name, "setting", wrong.name, "is", wrong.is, "should be", wrong.want, "because", wrong.why)
 		}
 	}
 	return nil
+}
+
+// defaultDeleteRetention is Kafka's.
+const defaultDeleteRetention = 24 * time.Hour
+
+// DeleteRetentions returns how long topics keep tombstones: delete.retention.ms, or Kafka's default of a day where the
+// brokers do not say, as all of them if there is an error too.
+func (c *Cluster) DeleteRetentions(topics []string) (map[string]time.Duration, error) {
+	settings, err := c.settings(topics)
+	all := map[string]time.Duration{}
+	for _, name := range topics {
+		all[name] = defaultDeleteRetention
+		if ms, err := strconv.ParseInt(settings[name]["delete.retention.ms"], 10, 64); err == nil {
+			all[name] = time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+		}
+	}
+	return all, err
+}
+
+// settings asks for the settings of topics, by topic and name.
+func (c *Cluster) settings(topics []string) (map[string]map[string]string, error) {
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	admin, err := c.openAdmin()
+	if err != nil {
+		return nil, err
+	}
+	defer admin.Close()
+	resources := make([]*sarama.ConfigResource, len(topics))
+	for i, name := range topics {
+		resources[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: name}
+	}
+	results, err := admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: configuration of topics: %w", err)
+	}
+	all := map[string]map[string]string{}
+	for _, r := range results {
+		if r.ErrorCode != sarama.ErrNoError {
+			return nil, fmt.Errorf("kafka: configuration of topic %q: %w", r.Name, r.ErrorCode)
+		}
+		all[r.Name] = map[string]string{}
+		for _, e := range r.Configs {
+			all[r.Name][e.Name] = e.Value
+		}
+	}
+	return all, nil
 }
 
 // wrongSetting is a setting that loses records.

@@ -37,6 +37,7 @@ type ground struct {
 	positions map[processor.TopicPartition]committed
 	logs      map[processor.TopicPartition]Range
 	topics    map[string]topicState
+	asked     time.Time // before the logs were
 }
 
 // knows reports whether nothing of the task is missing.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/millrace-streams/millrace/eos"
 	"github.com/millrace-streams/millrace/processor"
@@ -12,6 +13,7 @@ import (
 // commit is a commit in flight.
 type commit struct {
 	tasks []*task
+	begun time.Time
 }
 
 // intervalOver reports whether it is time to commit though more input is at hand.
@@ -46,7 +48,7 @@ func (w *Worker) due() bool {
 
 // commit prepares every task that has something to commit and hands it all to the port.
 func (w *Worker) commit() {
-	c := &commit{}
+	c := &commit{begun: w.now}
 	w.batch.Reset()
 	for _, t := range w.tasks {
 		if t.work == nil || !t.work.Dirty() && !t.work.Moved() {
@@ -74,14 +76,14 @@ func (w *Worker) settle(done *CommitDone) {
 	if done == nil || w.inFlight == nil {
 		return
 	}
-	tasks := w.inFlight.tasks
+	tasks, begun := w.inFlight.tasks, w.inFlight.begun
 	w.inFlight = nil
 	w.batch.Reset() // an idle worker holds on to nothing
 	log := w.cfg.Logger.With("outcome", done.Outcome.String(), "error", done.Err)
 	switch done.Outcome {
 	case eos.Committed:
 		for _, t := range tasks {
-			w.committed(t, done.Ends)
+			w.committed(t, begun, done.Ends)
 		}
 	case eos.Aborted:
 		log.Warn("transaction lost: going back to the last committed positions")
@@ -102,7 +104,7 @@ func (w *Worker) settle(done *CommitDone) {
 }
 
 // committed makes the prepared layers and positions the committed ones.
-func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
+func (w *Worker) committed(t *task, begun time.Time, ends map[processor.TopicPartition]int64) {
 	for _, s := range t.stores {
 		end, written := ends[s.changelog]
 		if at, ok := s.layers.Offset(); ok && written && end >= 0 && end < at {
@@ -114,6 +116,7 @@ func (w *Worker) committed(t *task, ends map[processor.TopicPartition]int64) {
 			s.since = w.now
 		}
 		s.shared.committed(end, t.reached)
+		s.freshAs(begun)
 	}
 	for _, p := range t.pending {
 		t.positions[p.TopicPartition] = p

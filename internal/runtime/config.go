@@ -28,6 +28,9 @@ type Config struct {
 	// LostState lets a store be rebuilt from a changelog that has lost what the store holds; else that is a *LostStateError.
 	LostState bool
 
+	// DeleteRetention says, by the changelog's name, how long its topic keeps tombstones; for one that is not in it, for ever.
+	DeleteRetention map[string]time.Duration
+
 	CommitInterval time.Duration // the longest time between commits while there is work
 	DrainInterval  time.Duration // the shortest time between commits made because the input is drained
 	StagedBytes    int           // commit when this much is staged; stop stepping when it is reached again meanwhile

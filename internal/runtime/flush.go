@@ -96,11 +96,12 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 		return
 	}
 	s.busy = true
-	id := t.id
+	id, current := t.id, s.current
 	apply := func() {
 		err := s.layers.Backend().Apply(batch)
 		if err == nil && batch.Offset >= 0 {
 			w.keep(id, s.layers.Name(), batch.Offset)
+			w.noteCurrent(s, current)
 		}
 		w.end(ended{taskStore: taskStore{t, s}, err: err})
 	}
@@ -115,13 +116,13 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 // flushStaged is a flush of what a restore has staged.
 func (w *Worker) flushStaged(t *task, s *openStore) {
 	s.busy, s.adding = true, true
-	id := t.id
+	id, current := t.id, s.current
 	w.port.Background(func() {
 		s.gate.Lock()
 		defer s.gate.Unlock()
 		var err error
 		if !s.closed {
-			err = w.write(id, s)
+			err = w.write(id, s, current)
 		}
 		w.end(ended{taskStore: taskStore{t, s}, err: err})
 	})

@@ -43,6 +43,8 @@ type openStore struct {
 	busy      bool      // a flush or a piece of a restore is under way beside the loop
 	adding    bool      // it is a piece of a restore: the layers are its
 	reading   bool      // the changelog is being fetched
+	current   time.Time // of what the layers and the restore hold: what they lack was written later; zero: not known
+	drained   drained   // the newest batch of the changelog with which it was at its end
 	damaged   error     // the local data is: it is to be set aside when the task is closed
 
 	restoring *changelog.Restorer // nil once restored; with the layers, the job's while one is under way
@@ -54,6 +56,12 @@ type openStore struct {
 
 	gate   sync.Mutex // held by a job of a restore, and to close
 	closed bool       // guarded by gate: what was to be done in the background is not any more
+}
+
+// drained is a moment at which a changelog ended.
+type drained struct {
+	at  time.Time
+	end int64
 }
 
 func (t *task) running() bool { return t.work != nil && !t.finishing }

@@ -38,6 +38,9 @@ func (w *Worker) openStore(t *task, c Changelog, inherited map[processor.TopicPa
 	if err != nil {
 		return err
 	}
+	if _, holds := backend.Offset(); !holds {
+		w.noteCurrent(s, w.now)
+	}
 	s.layers = store.LayersOf(decl, backend)
 	s.layers.MaxRecord = w.cfg.MaxRecord
 	t.stores = append(t.stores, s)
@@ -92,14 +95,17 @@ func (w *Worker) openBackend(t *task, dir, name string, c Changelog) (store.Back
 	if !ok {
 		return backend, c.Start, nil
 	}
-	if at >= c.Start && at <= c.End {
+	fits := at >= c.Start && at <= c.End
+	if fits && !w.outlived(dir, name, c, at) {
 		return backend, at, nil
 	}
 	if err := w.truncated(t, c, at); err != nil {
 		return nil, 0, errors.Join(err, backend.Close())
 	}
 	w.keep(t.id, c.Store, none)
-	log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
+	if !fits {
+		log.Warn("store does not fit its changelog: rebuilding it", "held", at, "start", c.Start, "end", c.End)
+	}
 	if err := backend.Close(); err != nil {
 		return nil, 0, err
 	}

@@ -84,6 +84,7 @@ type Lease struct {
 	Inputs     []Input
 	Changelogs []Changelog
 	Marks      []processor.Mark // to be committed with every position
+	Asked      time.Time        // when the ends of the changelogs were asked for, or before; zero: not known
 }
 
 // Input is a source partition of a task.

@@ -68,8 +68,9 @@ func newWorld(t *testing.T, opener store.Opener, partitions int32, restoreBytes 
 		App: app, Specs: topo.Specs(), Partitions: counts,
 		Opener: opener, StateDir: t.TempDir(), CommitInterval: time.Second, DrainInterval: time.Second,
 		StagedBytes: 1 << 20, FlushBytes: 1 << 20, FlushInterval: time.Minute, Restores: w.restores,
-		Restoring: func(r runtime.Restore) { w.told = append(w.told, r) },
-		Now:       func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Restoring:       func(r runtime.Restore) { w.told = append(w.told, r) },
+		DeleteRetention: map[string]time.Duration{logOf("counts", 0).Topic: time.Hour},
+		Now:             func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, w.port)
 	t.Cleanup(w.worker.Crash)
 	return w

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/processor"
@@ -12,7 +13,12 @@ import (
 // and takes up what came of them.
 
 // stage takes a batch of the changelog for the store's next job.
-func (w *Worker) stage(s *openStore, f Fetched) { s.fetched = append(s.fetched, f) }
+func (w *Worker) stage(s *openStore, f Fetched) {
+	s.fetched = append(s.fetched, f)
+	if !f.More {
+		s.drained = drained{w.now, f.Next}
+	}
+}
 
 // restore begins the jobs that there is work for: of all stores, or of one at a time while tasks of this worker run. Tasks
 // that wait for their stores come before those that are only stood by for.
@@ -81,16 +87,16 @@ func (w *Worker) running() bool {
 func (w *Worker) startRestore(t *task, s *openStore) {
 	batches := s.fetched
 	s.fetched, s.busy, s.adding = nil, true, true
-	id := t.id
+	id, current := t.id, s.current
 	w.jobs++
 	w.port.Background(func() {
-		err := w.addTo(id, s, batches)
+		err := w.addTo(id, s, batches, current)
 		w.end(ended{taskStore: taskStore{t, s}, piece: true, staged: batches, err: err})
 	})
 }
 
 // addTo is the job of a store.
-func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) error {
+func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched, current time.Time) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	if s.closed {
@@ -102,7 +108,7 @@ func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) err
 			return err
 		}
 		if w.cfg.Restores.full(s) || !w.cfg.Opener.Durable() {
-			if err := w.write(id, s); err != nil {
+			if err := w.write(id, s, current); err != nil {
 				return err
 			}
 		}
@@ -111,18 +117,19 @@ func (w *Worker) addTo(id processor.TaskID, s *openStore, batches []Fetched) err
 	case !r.Done():
 		return nil
 	case r.StagedBytes() > w.cfg.FlushBytes/4: // in the layers it would take several times as much
-		return w.write(id, s)
+		return w.write(id, s, current)
 	}
 	return r.Settle()
 }
 
 // write applies what a restore has staged.
-func (w *Worker) write(id processor.TaskID, s *openStore) error {
+func (w *Worker) write(id processor.TaskID, s *openStore, current time.Time) error {
 	if err := s.restoring.Flush(); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	w.cfg.Restores.account(s)
 	w.keep(id, s.layers.Name(), s.restoring.Position())
+	w.noteCurrent(s, current)
 	return nil
 }
 
@@ -144,6 +151,9 @@ func (w *Worker) staged(e ended) {
 		t.broken = true
 		w.failed(t, fmt.Errorf("runtime: task %s: store %q: restore from %s: %w", t.id, s.layers.Name(), s.changelog, e.err))
 	case !t.finishing:
+		if s.restoring.Position() >= s.drained.end {
+			s.freshAs(s.drained.at)
+		}
 		w.progress(t, s)
 		w.restored(t)
 	}
@@ -165,6 +175,7 @@ func (w *Worker) restored(t *task) {
 		default:
 			w.cfg.Restores.forget(s)
 			s.restoring = nil
+			s.freshAs(t.lease.Asked)
 			w.stopStore(s)
 			w.report(t, s, r)
 		}
