@@ -22,7 +22,7 @@ func init() {
 // The run of CI: both backends at once, at least 200 faults, on a broker of its own.
 func TestChaos(t *testing.T) {
 	n := seed.Of(t)
-	const faults, limit = 200, 20 * time.Minute // it takes 4 minutes on two idle cores
+	const faults, limit = 200, 20 * time.Minute // it takes 3 minutes on two cores with little other work
 	o, err := parse([]string{"-seed", fmt.Sprint(n), "-faults", fmt.Sprint(faults), "-for", limit.String(), "-round", "60", "-mean", "500ms", "-quiet"})
 	if err != nil {
 		t.Fatal(err)
