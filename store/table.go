@@ -3,24 +3,19 @@ package store
 import "hash/maphash"
 
 // table finds the entries of a write set by their keys. It is open addressing with
-// linear probing, over places in the set's order rather than over the entries:
-// there is nothing in it for the garbage collector to scan, growing looks at no
-// entry, and a key that is not there costs one look into the table as a rule. A
-// key's hash is the same in all sets, so a look-up in several layers, or a move from
-// one to the next, computes it once.
+// linear probing; growing looks at no entry, and a key that is not there costs one
+// look into the table as a rule. A key's hash is the same in all sets, so a look-up
+// in several layers, or a move from one to the next, computes it once.
 type table struct {
 	slots []slot // a power of two, or none
 	used  int
 }
 
-// slot is the hash of a key in the upper half, and in the lower one the place of
-// its entry in the order, from 1 on. 0 is a free slot.
-type slot uint64
-
-func slotOf(hash uint32, place int32) slot { return slot(hash)<<32 | slot(uint32(place)+1) }
-
-func (s slot) hash() uint32 { return uint32(s >> 32) }
-func (s slot) place() int32 { return int32(uint32(s) - 1) }
+// slot is free if it has no entry.
+type slot struct {
+	entry *Entry
+	hash  uint32 // of the entry's key
+}
 
 const leastSlots = 16
 
@@ -29,21 +24,16 @@ var keySeed = maphash.MakeSeed()
 
 func hashOf(key []byte) uint32 { return uint32(maphash.Bytes(keySeed, key)) }
 
-// find returns the entry of the key in the set's order, or nil.
-func (t *table) find(order []*Entry, hash uint32, key []byte) *Entry {
+// find returns the entry of the key, or nil.
+func (t *table) find(hash uint32, key []byte) *Entry {
 	if t.used == 0 {
 		return nil
 	}
 	mask := uint32(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
-		s := t.slots[i]
-		if s == 0 {
-			return nil
-		}
-		if s.hash() == hash {
-			if e := order[s.place()]; e.Key == string(key) {
-				return e
-			}
+		s := &t.slots[i]
+		if s.entry == nil || s.hash == hash && s.entry.Key == string(key) {
+			return s.entry
 		}
 	}
 }
@@ -53,14 +43,14 @@ func (t *table) insert(e *Entry) {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.grow()
 	}
-	t.place(slotOf(e.hash, e.place))
+	t.place(slot{e, e.hash})
 	t.used++
 }
 
 func (t *table) place(s slot) {
 	mask := uint32(len(t.slots) - 1)
-	i := s.hash() & mask
-	for t.slots[i] != 0 {
+	i := s.hash & mask
+	for t.slots[i].entry != nil {
 		i = (i + 1) & mask
 	}
 	t.slots[i] = s
@@ -70,7 +60,7 @@ func (t *table) grow() {
 	old := t.slots
 	t.slots = make([]slot, max(leastSlots, 2*len(old)))
 	for _, s := range old {
-		if s != 0 {
+		if s.entry != nil {
 			t.place(s)
 		}
 	}
@@ -81,16 +71,16 @@ func (t *table) grow() {
 func (t *table) remove(e *Entry) {
 	mask := uint32(len(t.slots) - 1)
 	free := e.hash & mask
-	for s := slotOf(e.hash, e.place); t.slots[free] != s; {
+	for t.slots[free].entry != e {
 		free = (free + 1) & mask
 	}
-	for i := (free + 1) & mask; t.slots[i] != 0; i = (i + 1) & mask {
-		if home := t.slots[i].hash() & mask; (i-home)&mask >= (i-free)&mask {
+	for i := (free + 1) & mask; t.slots[i].entry != nil; i = (i + 1) & mask {
+		if home := t.slots[i].hash & mask; (i-home)&mask >= (i-free)&mask {
 			t.slots[free] = t.slots[i]
 			free = i
 		}
 	}
-	t.slots[free] = 0
+	t.slots[free] = slot{}
 	t.used--
 }
 

@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 		hash := func(key string) uint32 { return (hashOf([]byte(key)) % hashes) * 0x9E3779B1 }
 		for range 300 {
 			key := fmt.Sprint(rng.IntN(60))
-			e := table.find(order, hash(key), []byte(key))
+			e := table.find(hash(key), []byte(key))
 			if (e != nil) != there[key] || e != nil && e.Key != key {
 				t.Fatalf("%s: found %v, there %v", key, e, there[key])
 			}
@@ -39,7 +39,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		table.reset()
-		if e := table.find(nil, hash("1"), []byte("1")); e != nil {
+		if e := table.find(hash("1"), []byte("1")); e != nil {
 			t.Fatal("found after a reset")
 		}
 	}

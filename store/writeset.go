@@ -54,7 +54,7 @@ func (w *WriteSet) get(hash uint32, key []byte) *Entry {
 }
 
 // peek is get for readers on other goroutines.
-func (w *WriteSet) peek(hash uint32, key []byte) *Entry { return w.table.find(w.order, hash, key) }
+func (w *WriteSet) peek(hash uint32, key []byte) *Entry { return w.table.find(hash, key) }
 
 // Put sets the key's value, timestamp in ms and headers, and returns the entry.
 // Key and value are copied; headers are kept as they are and must not be
