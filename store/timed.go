@@ -108,6 +108,7 @@ func (t *timedLayout) enter(l *Layered, to *WriteSet, row []byte) error {
 	}
 	l.index = t.appendIndex(l.index[:0], key, tail)
 	to.putLocal(l.index, emptyBytes)
+	l.earliest = min(l.earliest, timeAt(tail))
 	return nil
 }
 
@@ -163,9 +164,16 @@ func (t *timedLayout) expire(l *Layered, to *WriteSet, limit int) (removed int, 
 	if last < l.earliest {
 		return 0, nil
 	}
-	r := Range{From: []byte{indexPrefix}, To: appendTime([]byte{indexPrefix}, last+1)}
-	err = l.scan(r, false, func(p Pair) (bool, error) {
+	// Windows come many at a time. The first row that stays tells when there is something to remove again, so that most
+	// commits need not look, nor have their writes in order for it.
+	stays := int64(math.MaxInt64)
+	err = l.scan(Range{From: []byte{indexPrefix}, To: []byte{indexPrefix + 1}}, false, func(p Pair) (bool, error) {
+		if time := timeAt(p.Key[1:]); time > last {
+			stays = time
+			return false, nil
+		}
 		if removed == limit {
+			stays = last
 			return false, nil
 		}
 		removed++
@@ -174,8 +182,8 @@ func (t *timedLayout) expire(l *Layered, to *WriteSet, limit int) (removed int, 
 		to.deleteLocal(p.Key)
 		return true, nil
 	})
-	if err == nil && removed < limit {
-		l.earliest = last + 1
+	if err == nil {
+		l.earliest = stays
 	}
 	return removed, err
 }
