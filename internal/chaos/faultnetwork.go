@@ -134,9 +134,9 @@ func (f outrun) strike(ctx context.Context, e *experiment) bool {
 		return false
 	}
 	e.tell("%s: killed, its tasks go to others", other)
-	other.change(func() { other.pause = sessionTimeout + 2*time.Second })
+	other.change(func() { other.pause = sessionTimeout + 4*time.Second })
 	l.kill()
-	return wait(ctx, sessionTimeout+time.Second)
+	return wait(ctx, sessionTimeout+3*time.Second) // rebalances take a while
 }
 
 // split is a network that passes nothing on for a while; no connection ends.
