@@ -110,6 +110,11 @@ func (g *group) begin(l *lease) {
 	if l.role == runtime.Active && l.ended == nil {
 		l.ended = make(chan struct{})
 	}
+	if l.role == runtime.Standby && !l.standing { // how far it came in a former life says nothing
+		for _, c := range l.task.Changelogs {
+			delete(g.followed, c.TopicPartition)
+		}
+	}
 	l.state = looking
 	g.leases[l.task.ID] = l
 	g.toFind = append(g.toFind, l)
