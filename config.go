@@ -115,7 +115,7 @@ type Config struct {
 	// the Java producer's max.request.size and about the broker's default message.max.bytes. A larger one is an error of the record in work, to be treated as Errors
 	// says, while one that the broker refuses stops the application. Topics with a higher max.message.bytes allow for more.
 	MaxRecordBytes int
-	// StagedBytes bounds, for each worker, what is written but not committed; default 32 MiB. The double can be held
+	// StagedBytes bounds, for each worker, what is written but not committed; default 16 MiB. The double can be held
 	// while a commit is under way.
 	StagedBytes int
 	// FlushBytes is how much of a store is committed before it is written to its file; default 32 MiB.
@@ -171,7 +171,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ShutdownTimeout, 30*time.Second)
 	set(&c.Compression, "none")
 	set(&c.MaxRecordBytes, 1<<20)
-	set(&c.StagedBytes, 32<<20)
+	set(&c.StagedBytes, 16<<20)
 	set(&c.FlushBytes, 32<<20)
 	set(&c.FlushInterval, 10*time.Second)
 	set(&c.RestoreBytes, 256<<20)

@@ -70,7 +70,9 @@ func (w *Worker) flushDue(t *task, s *openStore) bool {
 	if s.restoring != nil { // its share may have become smaller since it has staged something
 		return w.cfg.Restores.exceeded(s)
 	}
-	return s.layers.UnflushedBytes() >= w.cfg.FlushBytes
+	// One after the other: a flush takes memory of its own, for every page it changes, and the one that waits becomes larger,
+	// and changes each page for more rows.
+	return w.flushes == 0 && s.layers.UnflushedBytes() >= w.cfg.FlushBytes
 }
 
 // behind reports whether the backend does not hold all that is committed.
@@ -96,6 +98,7 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 		return
 	}
 	s.busy = true
+	w.flushes++
 	id, current := t.id, s.current
 	apply := func() {
 		err := s.layers.Backend().Apply(batch)
@@ -116,6 +119,7 @@ func (w *Worker) startFlush(t *task, s *openStore) {
 // flushStaged is a flush of what a restore has staged.
 func (w *Worker) flushStaged(t *task, s *openStore) {
 	s.busy, s.adding = true, true
+	w.flushes++
 	id, current := t.id, s.current
 	w.port.Background(func() {
 		s.gate.Lock()
@@ -132,6 +136,7 @@ func (w *Worker) flushStaged(t *task, s *openStore) {
 // itself, and the changelog holds what is missing in the file.
 func (w *Worker) flushed(e ended) {
 	t, s := e.task, e.store
+	w.flushes--
 	s.shared.endFlush(e.err)
 	s.since = w.now
 	if s.restoring != nil {

@@ -29,8 +29,9 @@ type Worker struct {
 	recycle  func([]processor.Raw) // nil: the port has no use for record slices
 	follower Follower              // nil: the port does not want to know
 
-	jobs int // of restores, under way
-	turn int // whose is next
+	jobs    int // of restores, under way
+	turn    int // whose is next
+	flushes int // under way
 
 	mu    sync.Mutex
 	ended []ended // in the background, not yet settled
