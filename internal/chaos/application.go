@@ -31,6 +31,7 @@ const (
 type application struct {
 	ID     string
 	Cached bool // counts are held back until a commit, else each one is written
+	Usual  bool // commits and batches are of the default sizes, else of small ones
 
 	Standbys int
 }

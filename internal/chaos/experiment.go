@@ -49,7 +49,7 @@ const (
 // newExperiment prepares an application on a broker; processes begin with run. Applications have numbers from 0 up.
 func newExperiment(o options, number int, b *broker, k *kafka, s *story, folder string) *experiment {
 	name := o.backends[number]
-	app := application{ID: "chaos-" + name, Cached: (o.seed+uint64(number))%2 == 1, Standbys: int((o.seed/2 + uint64(number)) % 2)}
+	app := application{ID: "chaos-" + name, Cached: (o.seed+uint64(number))%2 == 1, Standbys: int((o.seed/2 + uint64(number)) % 2), Usual: (o.seed/4+uint64(number))%2 == 1}
 	e := &experiment{options: o, name: name, app: app, broker: b, kafka: k, story: s}
 	e.writer = newWriter(o.seed+uint64(number), time.Now().Truncate(time.Hour))
 	for i := range mostProcesses {

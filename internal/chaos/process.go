@@ -84,9 +84,12 @@ func (a assignment) config(out *teller) millrace.Config {
 	c := millrace.Config{
 		ApplicationID: a.Application.ID, Brokers: []string{a.Broker}, StateDir: a.StateDir, Workers: a.Workers, Standbys: a.Application.Standbys,
 		SessionTimeout: sessionTimeout, TransactionTimeout: transactionTimeout, ShutdownTimeout: shutdownTimeout,
-		CommitInterval: 50 * time.Millisecond, FlushInterval: 300 * time.Millisecond, StagedBytes: 64 << 10, FlushBytes: 256 << 10,
-		PurgeInterval: -1, // what went through the repartition topic is read back
+		FlushInterval: 300 * time.Millisecond, // the disk has to be met
+		PurgeInterval: -1,                     // what went through the repartition topic is read back
 		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if !a.Application.Usual {
+		c.CommitInterval, c.StagedBytes, c.FlushBytes = 50*time.Millisecond, 64<<10, 256<<10
 	}
 	if a.AtLeastOnce {
 		c.Guarantee = millrace.AtLeastOnce

@@ -18,6 +18,7 @@ import (
 type port struct {
 	next     runtime.Events
 	jobs     []func()
+	commits  int                                // begun and not answered
 	fetching map[processor.TopicPartition]int64 // from where partitions are read
 	released []processor.TaskID
 	closed   []processor.TaskID
@@ -28,7 +29,7 @@ func (p *port) Poll(time.Duration) runtime.Events {
 	p.next = runtime.Events{}
 	return e
 }
-func (p *port) Commit(processor.Commit)                         {}
+func (p *port) Commit(processor.Commit)                         { p.commits++ }
 func (p *port) Release(id processor.TaskID)                     { p.released = append(p.released, id) }
 func (p *port) Closed(id processor.TaskID)                      { p.closed = append(p.closed, id) }
 func (p *port) Background(fn func())                            { p.jobs = append(p.jobs, fn) }
