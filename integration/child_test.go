@@ -44,7 +44,6 @@ type spec struct {
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
 	StagedBytes        int
-	RestoreBytes       int
 	Standbys           int
 	AcceptableLag      int64
 	Quiet              bool // the child tells nothing
@@ -77,7 +76,7 @@ func (s spec) config() millrace.Config {
 		ApplicationID: s.App, Brokers: s.Brokers, StateDir: s.StateDir, CommitInterval: s.CommitInterval,
 		FlushInterval: s.FlushInterval, SessionTimeout: s.SessionTimeout, TransactionTimeout: s.TransactionTimeout,
 		Standbys: s.Standbys, AcceptableLag: s.AcceptableLag,
-		StagedBytes: s.StagedBytes, RestoreBytes: s.RestoreBytes, PurgeInterval: s.PurgeInterval, ShutdownTimeout: s.ShutdownTimeout, Store: store.Opener(bolt.Opener{}),
+		StagedBytes: s.StagedBytes, PurgeInterval: s.PurgeInterval, ShutdownTimeout: s.ShutdownTimeout, Store: store.Opener(bolt.Opener{}),
 	}
 	if s.Memory {
 		c.Store = memory.Opener{}

@@ -1,6 +1,7 @@
 package brokertest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -45,8 +46,21 @@ func Produce(t testing.TB, brokers []string, topic string, records ...Record) {
 	}
 	defer p.Close()
 	if err := p.SendMessages(messages(topic, records)); err != nil {
-		t.Fatalf("brokertest: produce to %s: %v", topic, err)
+		t.Fatalf("brokertest: produce to %s: %v", topic, withCauses(err))
 	}
+}
+
+// withCauses adds what sarama's error for several messages leaves out: why.
+func withCauses(err error) error {
+	var failed sarama.ProducerErrors
+	if !errors.As(err, &failed) {
+		return err
+	}
+	all := []error{err}
+	for _, f := range failed {
+		all = append(all, f.Err)
+	}
+	return errors.Join(all...)
 }
 
 func messages(topic string, records []Record) []*sarama.ProducerMessage {
