@@ -68,6 +68,7 @@ func (b *broker) create(partitions map[string]int32, cleanup map[string]string) 
 		policy := cmp.Or(cleanup[topic], "delete")
 		req.TopicDetails[topic] = &sarama.TopicDetail{NumPartitions: n, ReplicationFactor: 1, ConfigEntries: map[string]*string{
 			"cleanup.policy": &policy, "retention.ms": &never, "message.timestamp.after.max.ms": &always, "segment.index.bytes": &index,
+			"min.compaction.lag.ms": &always, // else the versions of a store are compacted away: by their times they are old
 		}}
 	}
 	controller, err := b.client.Controller()
