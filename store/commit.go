@@ -156,16 +156,6 @@ func (l *Layered) Restored(offset int64) {
 	l.reach(offset)
 }
 
-// Restore puts entries read from the changelog of a plain key-value store, one
-// per key, into the committed layer as its newest writes, and moves the offset.
-// The entries and their buffers are the layer's from now on.
-func (l *Layered) Restore(entries []*Entry, offset int64) {
-	for _, e := range entries {
-		l.committed.adopt(e)
-	}
-	l.Restored(offset)
-}
-
 // emptySet returns a spare set, or a new one.
 func (l *Layered) emptySet() *WriteSet {
 	n := len(l.spares)

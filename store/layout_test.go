@@ -132,6 +132,39 @@ func TestVersionedChangelog(t *testing.T) {
 	wantRecords(t, src.layers, `"k"="d"@40`, `"k"="e"@35`, `"k"="f"@45`, `"k"="g"@41`, `"k"="f"@45`)
 }
 
+// What is put at the very edge of the history ends the version before, which is removed though time does not move on.
+func TestVersionEndsAtTheEdgeOfTheHistory(t *testing.T) {
+	t.Parallel()
+	d := store.NewVersioned("s", serde.String, serde.String, 10*ms)
+	src := task(d)
+	v, err := d.View(src)
+	must(t, err)
+	put := func(key string, from int64) {
+		_, stored, err := v.Put(key, "v", from)
+		if err != nil || !stored {
+			t.Fatal(stored, err)
+		}
+	}
+	rows := func() int {
+		mirrored(src.layers)
+		_, err := src.layers.Expire(100)
+		must(t, err)
+		mirrored(src.layers)
+		n := 0
+		must(t, src.layers.Scan(store.Range{To: []byte{1}}, func(store.Pair) (bool, error) { n++; return true, nil }))
+		return n
+	}
+	put("k", 104)
+	put("other", 115)
+	if n := rows(); n != 2 {
+		t.Fatalf("%d versions, want 2", n)
+	}
+	put("k", 105)
+	if n := rows(); n != 2 {
+		t.Errorf("%d versions, want 2: the one of 104 has ended by 105", n)
+	}
+}
+
 func TestTTLChangelog(t *testing.T) {
 	t.Parallel()
 	d := store.NewKeyValue("s", serde.String, serde.String, store.WithTTL(160*ms))

@@ -7,7 +7,7 @@ import "github.com/tidwall/btree"
 // backend, see [Layout].
 //
 // No call may run together with those of the Layered that change the committed
-// layers: Committed, BeginFlush, EndFlush, Restore, RestorePut, Restored,
+// layers: Committed, BeginFlush, EndFlush, Load, RestorePut, Restored,
 // ExpireRestored and Close. Whatever else the owner does meanwhile touches
 // nothing that a Reader looks at. Gets may run together; Catalog and Scan run
 // alone.

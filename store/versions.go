@@ -125,6 +125,7 @@ func (t *versionedLayout) put(l *Layered, key, row []byte, from int64, headers [
 func (t *versionedLayout) enter(l *Layered, to *WriteSet, key []byte, from int64) {
 	l.index = t.appendIndex(l.index[:0], key, from)
 	to.putLocal(l.index, emptyBytes)
+	l.earliest = min(l.earliest, from)
 }
 
 // touchNewest makes the newest version of a key part of the next commit, behind

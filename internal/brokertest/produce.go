@@ -46,21 +46,17 @@ func Produce(t testing.TB, brokers []string, topic string, records ...Record) {
 	}
 	defer p.Close()
 	if err := p.SendMessages(messages(topic, records)); err != nil {
-		t.Fatalf("brokertest: produce to %s: %v", topic, withCauses(err))
+		t.Fatalf("brokertest: produce to %s: %v", topic, cause(err))
 	}
 }
 
-// withCauses adds what sarama's error for several messages leaves out: why.
-func withCauses(err error) error {
+// cause returns why the first of several messages was not sent, which sarama's error does not say.
+func cause(err error) error {
 	var failed sarama.ProducerErrors
-	if !errors.As(err, &failed) {
-		return err
+	if errors.As(err, &failed) && len(failed) > 0 {
+		return failed[0].Err
 	}
-	all := []error{err}
-	for _, f := range failed {
-		all = append(all, f.Err)
-	}
-	return errors.Join(all...)
+	return err
 }
 
 func messages(topic string, records []Record) []*sarama.ProducerMessage {

@@ -14,7 +14,15 @@ import (
 
 // Apply implements store.Backend: in one bbolt transaction, or in several if one
 // would take more than Options.TxBytes, with the help of a redo file.
-func (b *Backend) Apply(batch store.Batch) (err error) {
+func (b *Backend) Apply(batch store.Batch) error {
+	return b.alone(func() error {
+		batch.Sort()
+		return b.write(pendingBatch(batch.Entries, batch.Offset))
+	})
+}
+
+// alone calls fn as the only one who writes, after what was left to be done.
+func (b *Backend) alone(fn func() error) (err error) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	if err := b.beginApply(); err != nil {
@@ -23,11 +31,10 @@ func (b *Backend) Apply(batch store.Batch) (err error) {
 	defer b.endApply()
 	defer b.caughtWrite(&err, debug.SetPanicOnFault(true))
 	if err := b.redo(); err != nil {
-		return fmt.Errorf("bolt: apply to %s: finish the batch before: %w", b.path, err)
+		return fmt.Errorf("bolt: write %s: finish the batch before: %w", b.path, err)
 	}
-	batch.Sort()
-	if err := b.write(pendingBatch(batch.Entries, batch.Offset)); err != nil {
-		return fmt.Errorf("bolt: apply to %s: %w", b.path, err)
+	if err := fn(); err != nil {
+		return fmt.Errorf("bolt: write %s: %w", b.path, err)
 	}
 	return nil
 }

@@ -1,10 +1,8 @@
 package bolt
 
 import (
-	"fmt"
 	"iter"
 	"math"
-	"runtime/debug"
 
 	"go.etcd.io/bbolt"
 
@@ -17,26 +15,13 @@ const loading = math.MaxUint64
 
 // Load implements store.Backend: as Apply does it if the file holds something, else in transactions of which only the last
 // one makes it count.
-func (b *Backend) Load(rows iter.Seq[store.Pair], offset int64) (err error) {
-	b.writing.Lock()
-	defer b.writing.Unlock()
-	if err := b.beginApply(); err != nil {
-		return err
-	}
-	defer b.endApply()
-	defer b.caughtWrite(&err, debug.SetPanicOnFault(true))
-	if err := b.redo(); err != nil {
-		return fmt.Errorf("bolt: load %s: finish the batch before: %w", b.path, err)
-	}
-	if b.state.offset < 0 && b.state.count == 0 {
-		err = b.load(rows, offset)
-	} else {
-		err = b.loadOnto(rows, offset)
-	}
-	if err != nil {
-		return fmt.Errorf("bolt: load %s: %w", b.path, err)
-	}
-	return nil
+func (b *Backend) Load(rows iter.Seq[store.Pair], offset int64) error {
+	return b.alone(func() error {
+		if b.state.offset < 0 && b.state.count == 0 {
+			return b.load(rows, offset)
+		}
+		return b.loadOnto(rows, offset)
+	})
 }
 
 // load fills an empty file.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -377,8 +378,9 @@ func (r *random) restore() {
 		pairs = append(pairs, p)
 	}
 	r.m.offset += 1 + int64(len(pairs))
-	if r.rng.IntN(2) == 0 {
-		r.l.Restore(entries(pairs...), r.m.offset)
+	if r.rng.IntN(2) == 0 && r.l.Loads() {
+		check(r.t, r.l.Load(sortedRows(pairs), r.m.offset))
+		r.m.flushed, r.m.flushedOffset = maps.Clone(r.m.committed), r.m.offset
 	} else {
 		for _, p := range pairs {
 			check(r.t, r.l.RestorePut(p.Key, p.Value, p.Timestamp))
@@ -387,6 +389,21 @@ func (r *random) restore() {
 	}
 	r.m.current = maps.Clone(r.m.committed)
 	r.m.marked = maps.Clone(r.m.committed)
+}
+
+// sortedRows are the last pair of each key, as a durable backend is loaded.
+func sortedRows(pairs []store.Pair) iter.Seq[store.Pair] {
+	return func(yield func(store.Pair) bool) {
+		for _, e := range entries(pairs...) {
+			p := store.Pair{Key: e.KeyBytes(), Value: e.Value, Timestamp: e.Timestamp}
+			if e.Deleted {
+				p.Value = nil
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // reopen ends the process, by a stop or a crash: the backend has exactly what
