@@ -63,6 +63,7 @@ func Start(opts Options) (*Broker, error) {
 		return nil, fmt.Errorf("embedded: start the broker: %w", err)
 	}
 	b.cluster = cluster
+	watchSyncs(cluster)
 	if b.dir != nil {
 		guard(cluster, b.dir)
 	}

@@ -75,6 +75,13 @@ func (d *dialer) end() {
 	d.cancel()
 	d.mu.Lock()
 	d.ended = true
+	d.mu.Unlock()
+	d.reset()
+}
+
+// reset closes all connections: requests that wait for an answer fail, and the next ones are made on new connections.
+func (d *dialer) reset() {
+	d.mu.Lock()
 	conns := make([]net.Conn, 0, len(d.conns))
 	for c := range d.conns {
 		conns = append(conns, c)

@@ -36,24 +36,25 @@ type group struct {
 	summon chan struct{} // the group is to rebalance
 	guests guests
 
-	mu        sync.Mutex
-	ports     []*Port // those whose workers have not ended
-	leases    map[processor.TaskID]*lease
-	toFind    []*lease                           // to be looked up when the mutex is unlocked
-	given     assignment                         // the latest
-	wanted    map[processor.TaskID]runtime.Role  // what it says
-	warmups   map[processor.TaskID]bool          // those of the standbys that are to take the task over
-	promised  []processor.TaskID                 // likewise
-	moves     map[processor.TaskID]*Port         // to other workers of this process
-	last      map[processor.TaskID]*Port         // who had a task
-	known     map[processor.TopicPartition]int64 // committed by this process
-	followed  map[processor.TopicPartition]int64 // how far its stores that are behind have come
-	logs      map[processor.TopicPartition]Range // where changelogs ended when they were last looked at
-	session   sarama.ConsumerGroupSession        // nil while there is none
-	latest    member                             // of the latest session
-	stopping  bool
-	isDrained bool
-	drained   chan struct{} // closed when stopping and no lease is left to give back
+	mu            sync.Mutex
+	ports         []*Port // those whose workers have not ended
+	leases        map[processor.TaskID]*lease
+	toFind        []*lease                           // to be looked up when the mutex is unlocked
+	given         assignment                         // the latest
+	wanted        map[processor.TaskID]runtime.Role  // what it says
+	warmups       map[processor.TaskID]bool          // those of the standbys that are to take the task over
+	promised      []processor.TaskID                 // likewise
+	moves         map[processor.TaskID]*Port         // to other workers of this process
+	last          map[processor.TaskID]*Port         // who had a task
+	known         map[processor.TopicPartition]int64 // committed by this process
+	followed      map[processor.TopicPartition]int64 // how far its stores that are behind have come
+	logs          map[processor.TopicPartition]Range // where changelogs ended when they were last looked at
+	session       sarama.ConsumerGroupSession        // nil while there is none
+	endMembership context.CancelFunc
+	latest        member // of the latest session
+	stopping      bool
+	isDrained     bool
+	drained       chan struct{} // closed when stopping and no lease is left to give back
 }
 
 // member names this process's membership in one generation.
@@ -138,7 +139,7 @@ func (g *group) consume(ctx context.Context) {
 	var fenced time.Time
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		began := time.Now()
-		err := g.members.Load().Consume(ctx, topics, handler{g})
+		err := g.beMember(ctx, topics)
 		g.lose()
 		switch {
 		case ctx.Err() != nil:
@@ -165,6 +166,16 @@ func (g *group) consume(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// beMember joins the group once, and is a member until that ends.
+func (g *group) beMember(ctx context.Context, topics []string) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	g.mu.Lock()
+	g.endMembership = end
+	g.mu.Unlock()
+	return g.members.Load().Consume(ctx, topics, handler{g})
 }
 
 // membership returns what a commit of offsets has to name. ok is false when this process is no member.

@@ -147,6 +147,9 @@ func (k *committer) commitOffsets() (eos.Verdict, error) {
 	if err != nil {
 		w.add(judge(eos.CommitOffsets, err), err)
 	}
+	if code, _ := refusal(w.err); code == sarama.ErrUnknownMemberId {
+		k.port.group.expelled(member)
+	}
 	if w.verdict == eos.Lost && between(w.err) && !k.disowned() {
 		// A rebalance is under way that leaves the leases alone: the group is about to tell the new generation. If it
 		// does not, it says that the leases are lost.
