@@ -8,16 +8,24 @@ type Header struct {
 	Value []byte // nil and empty are different on the wire
 }
 
-// Entry is the last write of one key inside a write set.
+// Entry is the last write of one key inside a write set. The order of its fields
+// puts what a look-up needs into one cache line, and makes it two lines long.
 type Entry struct {
 	// Key is the key's bytes. It is a string so that looking up a []byte needs
-	// no allocation.
-	Key string
-	// Value is never nil in a live entry and means nothing in a deleted one.
-	// It is owned by the entry and overwritten in place by the next Put.
-	Value []byte
+	// no allocation, but its bytes may lie in the entry: who keeps it for longer
+	// than the entry's set has to clone it.
+	Key       string
+	inlineKey [inlineSize]byte
+	hash      uint32 // of the key
+	place     int32  // in the order of the owning set
+
 	// Timestamp is in ms.
 	Timestamp int64
+	step      uint64 // the step of the owning set that last saved or made the entry
+	// Value is never nil in a live entry and means nothing in a deleted one.
+	// It is owned by the entry and overwritten in place by the next Put.
+	Value       []byte
+	inlineValue [inlineSize]byte
 	// Headers are those of the write. The slice is shared with the writer.
 	Headers []Header
 	// Deleted marks a tombstone.
@@ -25,20 +33,25 @@ type Entry struct {
 	// Local marks a write of which the changelog is not told: rows of an index,
 	// and what retention removes. See Layout.
 	Local bool
+	echo  bool // a version put out of order: the newest one has to be mirrored behind it
 	// Aux is free for the owner of the uncommitted layer. It is 0 in a new
 	// entry, survives further writes of the key, and is undone by Rollback.
 	Aux int32
+}
 
-	echo   bool   // a version put out of order: the newest one has to be mirrored behind it
-	step   uint64 // the step of the owning set that last saved or made the entry
-	place  int32  // in the order of the owning set
-	hash   uint32 // of the key
-	inline [inlineSize]byte
+// setKey copies the key, into the entry if it is short.
+func (e *Entry) setKey(key []byte) {
+	if len(key) > inlineSize {
+		e.Key = string(key)
+		return
+	}
+	n := copy(e.inlineKey[:], key)
+	e.Key = viewString(e.inlineKey[:n])
 }
 
 const (
-	// inlineSize is the room for a small value inside the entry, which spares
-	// numbers an allocation of their own.
+	// inlineSize is the room for a short key, and for a small value, inside the
+	// entry, which spares them an allocation and a cache miss.
 	inlineSize = 16
 
 	// entryOverhead is what an entry costs beside its bytes: the struct, its

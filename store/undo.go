@@ -109,7 +109,7 @@ type recycler struct {
 }
 
 const (
-	slabSize = 32
+	slabSize = 31 // fills a block of 4 KiB
 
 	// maxFree and maxFreeValue bound the memory that waits to be used again.
 	maxFree      = 1 << 15
@@ -129,7 +129,7 @@ func (r *recycler) take() *Entry {
 	}
 	e := &r.slab[0]
 	r.slab = r.slab[1:]
-	e.Value = e.inline[:0]
+	e.Value = e.inlineValue[:0]
 	return e
 }
 
@@ -140,7 +140,7 @@ func (r *recycler) release(e *Entry) {
 	}
 	value := e.Value[:0]
 	if cap(value) < inlineSize || cap(value) > maxFreeValue {
-		value = e.inline[:0]
+		value = e.inlineValue[:0]
 	}
 	*e = Entry{Value: value}
 	r.free = append(r.free, e)

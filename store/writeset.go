@@ -104,7 +104,7 @@ func (w *WriteSet) touch(key []byte) *Entry {
 		return e
 	}
 	e = w.take()
-	e.Key = string(key)
+	e.setKey(key)
 	e.hash = hash
 	e.step = w.step
 	w.insert(e)

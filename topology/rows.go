@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
@@ -243,7 +244,7 @@ func (h *heldChanges[K, V]) len() int { return len(h.list) - h.head }
 
 func (h *heldChanges[K, V]) add(change held[K, V]) {
 	if h.places != nil {
-		change.encoded = change.entry.Key
+		change.encoded = strings.Clone(change.entry.Key) // which may be gone before the change is
 		h.places[change.encoded] = len(h.list)
 	}
 	h.list = append(h.list, change)

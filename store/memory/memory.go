@@ -5,6 +5,7 @@ package memory
 import (
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -97,7 +98,7 @@ func (b *Backend) applySome(entries []*store.Entry, offset int64) error {
 		case e.Deleted:
 			b.remove(it)
 		case it == nil:
-			b.insert(e.Key, e.Value, e.Timestamp)
+			b.insert(strings.Clone(e.Key), e.Value, e.Timestamp)
 		default:
 			it.set(e.Value, e.Timestamp)
 		}
