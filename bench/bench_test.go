@@ -24,7 +24,7 @@ func TestEveryContenderHasAFigure(t *testing.T) {
 	figures := filepath.Join(t.TempDir(), "figures.json")
 	o, err := parse([]string{
 		"-brokers", strings.Join(brokertest.Brokers(t), ","), "-scale", "0.001", "-runs", "1", "-json", figures,
-		"-workload", "count-1k,count-1k-alo,words,windows,join", "-contender", "read,plain,async,millrace-memory,millrace-combining",
+		"-workload", "count-1k,count-1k-alo,words,words-zipf,windows,join", "-contender", "read,plain,async,millrace-memory,millrace-combining",
 	})
 	if err == nil {
 		err = run(t.Context(), o)

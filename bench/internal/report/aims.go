@@ -41,6 +41,7 @@ func goals() []goal {
 		{"words: throughput, of Kafka Streams'", against("words", millrace, streams, Rate), 5, false, fold},
 	}
 	all = append(all, goal{"words, combined before the repartition topic: throughput, of Kafka Streams'", against("words", contender.Combining, streams, Rate), 12, false, fold})
+	all = append(all, goal{"the same with words by Zipf's law", against("words-zipf", contender.Combining, streams, Rate), 12, false, fold})
 	for _, w := range []string{"count-1k", "count-100k", "count-1m", "words"} {
 		all = append(all,
 			goal{w + ": CPU at work, of Kafka Streams'", against(w, millrace, streams, CPUWork), 1. / 5, true, fraction},

@@ -26,8 +26,13 @@ func (w Workload) draws() func() draw {
 	seed := fnv.New64a()
 	seed.Write([]byte(w.Topic))
 	rng := rand.New(rand.NewPCG(seed.Sum64(), 1))
+	number := func() int { return rng.IntN(w.Distinct) }
+	if w.Zipf > 0 {
+		zipf := rand.NewZipf(rng, w.Zipf, 1, uint64(w.Distinct-1))
+		number = func() int { return int(zipf.Uint64()) }
+	}
 	return func() (d draw) {
-		d.number = rng.IntN(w.Distinct)
+		d.number = number()
 		if w.Kind == Windows {
 			d.late = time.Duration(rng.Int64N(int64(Disorder/time.Millisecond))) * time.Millisecond
 		}

@@ -49,12 +49,13 @@ type Workload struct {
 	Kind       Kind
 	Measure    Measure
 	Guarantee  Guarantee
-	Topic      string // the input
-	Table      string // the topic of rows that Join reads; "" for none
-	Records    int    // of the input, of the changelog for Restore
-	Distinct   int    // keys or words to draw from; all of them for the measures of recovery
-	Value      int    // bytes of a record's value
-	Partitions int    // of every topic
+	Topic      string  // the input
+	Table      string  // the topic of rows that Join reads; "" for none
+	Records    int     // of the input, of the changelog for Restore
+	Distinct   int     // keys or words to draw from; all of them for the measures of recovery
+	Zipf       float64 // exponent of Zipf's law, by which they are drawn; 0: evenly
+	Value      int     // bytes of a record's value
+	Partitions int     // of every topic
 
 	Rate     int           // records per second that are sent while the application runs
 	Duration time.Duration // for which they are sent
@@ -96,6 +97,7 @@ func All(s Size) []Workload {
 		s.count("count-100k-alo", 100_000, 2_000_000, 100, AtLeastOnce),
 		s.count("count-1m-alo", 1_000_000, 2_000_000, 100, AtLeastOnce),
 		s.words("words", ExactlyOnce),
+		s.zipf(s.words("words-zipf", ExactlyOnce)),
 		s.words("words-alo", AtLeastOnce),
 		s.windows(), s.join(), s.restore(),
 		s.latency("latency-1k", 1_000), s.latency("latency-20k", 20_000),
@@ -131,6 +133,14 @@ func (s Size) words(name string, g Guarantee) Workload {
 	w := Workload{Name: name, Kind: Words, Measure: Throughput, Guarantee: g, Records: s.of(1_000_000), Distinct: 100_000}
 	w.Topic = fmt.Sprintf("bench-lines-%d", w.Records)
 	w.Title = fmt.Sprintf("word count through a repartition topic, lines of %d words of %s, %s", WordsPerLine, Thousands(w.Distinct), g.words())
+	return w
+}
+
+// zipf draws words as they are in texts: few of them often, most of them hardly ever.
+func (s Size) zipf(w Workload) Workload {
+	w.Zipf = 1.05
+	w.Topic = fmt.Sprintf("bench-lines-zipf-%d", w.Records)
+	w.Title += fmt.Sprintf(", by Zipf's law with exponent %v", w.Zipf)
 	return w
 }
 
