@@ -16,8 +16,10 @@ type WriteSet struct {
 	layout Layout // nil: entries are records
 
 	// recent is the entry found by the latest Get, nil if it is none of the
-	// set's. A read is mostly followed by a write of the same key.
+	// set's; then absent is the key, unless it may have joined since. A read is
+	// mostly followed by a write of the same key, which need not look again.
 	recent *Entry
+	absent absent
 
 	// index orders the entries by key. It is nil until the first scan.
 	index *btree.BTreeG[*Entry]
@@ -50,6 +52,9 @@ func (w *WriteSet) Get(key []byte) *Entry { return w.get(hashOf(key), key) }
 // get is Get of a key whose hash is known.
 func (w *WriteSet) get(hash uint32, key []byte) *Entry {
 	w.recent = w.peek(hash, key)
+	if w.recent == nil {
+		w.absent.note(hash, key)
+	}
 	return w.recent
 }
 
@@ -91,11 +96,7 @@ func (w *WriteSet) deleteLocal(key []byte) {
 // touch returns the key's entry, ready to be overwritten: its size is no longer
 // part of bytes, and what it held before the step is saved.
 func (w *WriteSet) touch(key []byte) *Entry {
-	e, hash := w.recent, uint32(0)
-	if e == nil || e.Key != string(key) {
-		hash = hashOf(key)
-		e = w.peek(hash, key)
-	}
+	e, hash := w.seek(key)
 	if e != nil {
 		w.bytes -= e.size()
 		if e.step != w.step {
@@ -111,7 +112,20 @@ func (w *WriteSet) touch(key []byte) *Entry {
 	return e
 }
 
+// seek returns the key's entry, nil if there is none, and the key's hash.
+func (w *WriteSet) seek(key []byte) (*Entry, uint32) {
+	if e := w.recent; e != nil && e.Key == string(key) {
+		return e, e.hash
+	}
+	if hash, ok := w.absent.is(key); ok {
+		return nil, hash
+	}
+	hash := hashOf(key)
+	return w.peek(hash, key), hash
+}
+
 func (w *WriteSet) insert(e *Entry) {
+	w.absent.known = false
 	e.place = int32(len(w.order))
 	w.order = append(w.order, e)
 	w.table.insert(e)
@@ -119,6 +133,26 @@ func (w *WriteSet) insert(e *Entry) {
 	if w.index != nil {
 		w.index.Set(e)
 	}
+}
+
+// absent is a key that a set was found not to have.
+type absent struct {
+	known bool
+	hash  uint32
+	size  uint8
+	key   [2 * inlineSize]byte
+}
+
+// note remembers a key, unless it is long.
+func (a *absent) note(hash uint32, key []byte) {
+	if a.known = len(key) <= len(a.key); a.known {
+		a.hash, a.size = hash, uint8(copy(a.key[:], key))
+	}
+}
+
+// is reports whether a key is the one, and if so, its hash.
+func (a *absent) is(key []byte) (hash uint32, ok bool) {
+	return a.hash, a.known && string(a.key[:a.size]) == string(key)
 }
 
 // Entries returns the entries in order of first touch, which is the order of
