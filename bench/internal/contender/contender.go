@@ -78,10 +78,8 @@ func counts(w work.Workload) bool {
 	return w.Kind == work.Count && w.Measure == work.Throughput && w.Guarantee == work.ExactlyOnce && w.Value == 100 && w.Partitions == 4
 }
 
-// memoryCan leaves out what does not depend on where the stores are.
-func memoryCan(w work.Workload) bool {
-	return w.Measure == work.Restore || counts(w) || throughput(w) && w.Guarantee == work.ExactlyOnce && w.Kind != work.Count
-}
+// memoryCan leaves out the recoveries: without files everything is replayed, which restores show.
+func memoryCan(w work.Workload) bool { return !w.Measure.Recovery() }
 
 // slow leaves out the largest of the counts.
 func slow(w work.Workload) bool { return counts(w) && w.Distinct <= 100_000 }
