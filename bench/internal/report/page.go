@@ -13,7 +13,7 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"thousands": work.Thousands}).Parse(pageText))
 
 // chart compares one metric of the contenders.
 type chart struct {
