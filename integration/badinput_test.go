@@ -124,7 +124,7 @@ func TestBadInputIsSkipped(t *testing.T) {
 	in, out := brokertest.Topic(t, "in", 1), brokertest.Topic(t, "out", 1)
 	cfg := config(t)
 	cfg.Errors = processor.SkipBadRecords()
-	brokertest.Produce(t, cfg.Brokers, in, badRecords()...)
+	brokertest.ProduceBatch(t, cfg.Brokers, in, badRecords()...)
 	app := start(t, summing(t, in, out, false), cfg)
 	app.drain()
 	if got, want := sums(t, out), map[string]int64{"k": 3}; !maps.Equal(got, want) {
@@ -149,7 +149,7 @@ func TestBadInputGoesToDeadLetterTopic(t *testing.T) {
 	cfg := config(t)
 	cfg.Errors = processor.DeadLetter(dead)
 	records := badRecords()
-	brokertest.Produce(t, cfg.Brokers, in, records...)
+	brokertest.ProduceBatch(t, cfg.Brokers, in, records...)
 	app := start(t, summing(t, in, out, false), cfg)
 	app.drain()
 	if got, want := sums(t, out), map[string]int64{"k": 3}; !maps.Equal(got, want) {

@@ -50,6 +50,55 @@ func Produce(t testing.TB, brokers []string, topic string, records ...Record) {
 	}
 }
 
+// ProduceBatch is Produce of a single batch to partition 0. In the midst of one a timestamp may be before 1970, which sarama
+// cannot write of the first record of a batch.
+func ProduceBatch(t testing.TB, brokers []string, topic string, records ...Record) {
+	t.Helper()
+	client, err := sarama.NewClient(brokers, Config())
+	if err != nil {
+		t.Fatalf("brokertest: produce to %s: %v", topic, err)
+	}
+	defer client.Close()
+	batch := batchOf(records, time.Now())
+	Eventually(t, time.Minute, func() (bool, string) {
+		leader, err := client.Leader(topic, 0)
+		if err != nil {
+			return false, err.Error()
+		}
+		req := &sarama.ProduceRequest{Version: 8, RequiredAcks: sarama.WaitForAll, Timeout: 10_000}
+		req.AddBatch(topic, 0, batch)
+		resp, err := leader.Produce(req)
+		if err != nil {
+			t.Fatalf("brokertest: produce to %s: %v", topic, err) // whether it was written is not known
+		}
+		refused := resp.GetBlock(topic, 0).Err
+		return refused == sarama.ErrNoError, refused.Error()
+	})
+}
+
+func batchOf(records []Record, now time.Time) *sarama.RecordBatch {
+	at := func(r *Record) time.Time {
+		if r.Timestamp.IsZero() {
+			return now
+		}
+		return r.Timestamp
+	}
+	batch := &sarama.RecordBatch{
+		Version: 2, FirstTimestamp: at(&records[0]), LastOffsetDelta: int32(len(records) - 1), ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
+	}
+	for i := range records {
+		r := &records[i]
+		record := &sarama.Record{Key: r.Key, Value: r.Value, OffsetDelta: int64(i), TimestampDelta: at(r).Sub(batch.FirstTimestamp)}
+		for _, h := range r.Headers {
+			record.Headers = append(record.Headers, &sarama.RecordHeader{Key: h.Key, Value: h.Value})
+		}
+		if batch.Records = append(batch.Records, record); at(r).After(batch.MaxTimestamp) {
+			batch.MaxTimestamp = at(r)
+		}
+	}
+	return batch
+}
+
 // cause returns why the first of several messages was not sent, which sarama's error does not say.
 func cause(err error) error {
 	var failed sarama.ProducerErrors

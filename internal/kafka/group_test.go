@@ -233,11 +233,18 @@ func TestLeaseWaitsForOpenTransaction(t *testing.T) {
 // openOffsets leaves a transaction open that commits an offset of the group, and returns what commits it.
 func openOffsets(t *testing.T, client sarama.Client, b *sarama.Broker, id, group, topic string, offset int64) (end func()) {
 	t.Helper()
-	pid, err := b.InitProducerID(&sarama.InitProducerIDRequest{Version: 4, TransactionalID: &id, TransactionTimeout: patience, ProducerID: -1, ProducerEpoch: -1})
-	must(t, err)
-	added, err := b.AddOffsetsToTxn(&sarama.AddOffsetsToTxnRequest{Version: 3, TransactionalID: id, ProducerID: pid.ProducerID, ProducerEpoch: pid.ProducerEpoch, GroupID: group})
-	must(t, err)
-	must(t, code(added.Err))
+	var pid *sarama.InitProducerIDResponse
+	brokertest.Eventually(t, patience, func() (bool, string) { // a broker that has just started may not be ready for either
+		var err error
+		pid, err = b.InitProducerID(&sarama.InitProducerIDRequest{Version: 4, TransactionalID: &id, TransactionTimeout: patience, ProducerID: -1, ProducerEpoch: -1})
+		must(t, err)
+		return pid.Err == sarama.ErrNoError, pid.Err.Error()
+	})
+	brokertest.Eventually(t, patience, func() (bool, string) {
+		added, err := b.AddOffsetsToTxn(&sarama.AddOffsetsToTxnRequest{Version: 3, TransactionalID: id, ProducerID: pid.ProducerID, ProducerEpoch: pid.ProducerEpoch, GroupID: group})
+		must(t, err)
+		return added.Err == sarama.ErrNoError, added.Err.Error()
+	})
 	g, err := client.Coordinator(group)
 	must(t, err)
 	brokertest.Eventually(t, patience, func() (bool, string) {
