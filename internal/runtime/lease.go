@@ -44,6 +44,7 @@ type openStore struct {
 	adding    bool      // it is a piece of a restore: the layers are its
 	reading   bool      // the changelog is being fetched
 	current   time.Time // of what the layers and the restore hold: what they lack was written later; zero: not known
+	heard     time.Time // when the newest batch of the changelog came
 	drained   drained   // the newest batch of the changelog with which it was at its end
 	damaged   error     // the local data is: it is to be set aside when the task is closed
 

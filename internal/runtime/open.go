@@ -16,6 +16,9 @@ func (w *Worker) openStore(t *task, c Changelog, inherited map[processor.TopicPa
 	if s := inherited[c.TopicPartition]; s != nil {
 		delete(inherited, c.TopicPartition)
 		t.stores = append(t.stores, s)
+		if s.heard.After(t.lease.Asked) { // the log has grown since: an open transaction was aborted, which writes a marker
+			c.End = max(c.End, s.position())
+		}
 		if s.fits(c) {
 			w.catchUp(t, s, c, s.position())
 			return nil

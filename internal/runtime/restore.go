@@ -14,7 +14,7 @@ import (
 
 // stage takes a batch of the changelog for the store's next job.
 func (w *Worker) stage(s *openStore, f Fetched) {
-	s.fetched = append(s.fetched, f)
+	s.fetched, s.heard = append(s.fetched, f), w.now
 	if !f.More {
 		s.drained = drained{w.now, f.Next}
 	}

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -52,6 +53,38 @@ func TestPromotionDoesNotWaitForWhatIsFetchedMeanwhile(t *testing.T) {
 	}
 	if under := w.restores.Under(); len(under) > 0 {
 		t.Fatalf("under way at the end: %v", under)
+	}
+}
+
+// A standby may have read on while the end of its changelog was asked for. What it has read beyond that end before is lost.
+func TestPromotionOfAStandbyThatIsAheadOfItsLease(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"read since": false, "read before": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, files, 1, 1) // what is read is written
+			w.turn(granted(lease(runtime.Standby, 0, 5, "counts")))
+			active := lease(runtime.Active, 0, 9, "counts")
+			if active.Asked = w.now; lost {
+				active.Asked = w.now.Add(2 * time.Second)
+			}
+			w.now = w.now.Add(time.Second)
+			w.turn(fetched("counts", 0, 0, 10))
+			w.work()
+			w.port.next = granted(active)
+			w.worker.Turn(0)
+			var loss *runtime.LostStateError
+			switch err := w.worker.Failure(); {
+			case lost:
+				if !errors.As(err, &loss) || loss.Held != 10 || loss.End != 9 {
+					t.Errorf("got %v, want a LostStateError", err)
+				}
+			case err != nil:
+				t.Error(err)
+			case w.port.fetching[active.Inputs[0].TopicPartition] != 0 || len(w.port.fetching) != 1:
+				t.Errorf("reads %v, want the input", w.port.fetching)
+			}
+		})
 	}
 }
 
