@@ -236,6 +236,12 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 	return limit, nil
 }
 
+// Idle reports whether Run at a time, in milliseconds since 1970, has no record to process and no punctuation to call.
+func (t *Task) Idle(now int64) bool {
+	at, timed := t.NextPunctuation()
+	return t.Buffered() == 0 && !(timed && at <= now)
+}
+
 // process takes one record through the graph.
 func (t *Task) process(in *input) error {
 	raw := in.peek()

@@ -40,18 +40,18 @@ func lastCurrent(dir, name string) time.Time {
 
 // outlived reports whether the changelog may have forgotten deletions that a store which holds it up to an offset has not
 // seen. The last offset of a log is never compacted away: if it is all that the store lacks, or a marker, nothing is.
-func (w *Worker) outlived(dir, name string, c Changelog, held int64) bool {
+func (w *Worker) outlived(dir, name string, c Changelog, held int64, now time.Time) bool {
 	retention, ages := w.cfg.DeleteRetention[c.Topic]
 	if !ages || c.End-held <= 1 {
 		return false
 	}
 	at := lastCurrent(dir, name)
-	if w.now.Sub(at) <= retention {
+	if now.Sub(at) <= retention {
 		return false
 	}
 	last := "unknown"
 	if !at.IsZero() {
-		last = w.now.Sub(at).Round(time.Second).String() + " ago"
+		last = now.Sub(at).Round(time.Second).String() + " ago"
 	}
 	w.cfg.Logger.Warn("store was last current longer ago than its changelog keeps deletions: rebuilding it from the beginning",
 		"store", c.Store, "changelog", c.TopicPartition.String(), "last current", last, "delete.retention.ms", retention.Milliseconds(), "held", held, "end", c.End)

@@ -27,7 +27,7 @@ func TestAStandbyIsAsOldAsTheEndItHasSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, files, 1, 1<<20)
-			w.turn(granted(lease(runtime.Standby, 0, 20, "counts")))
+			w.open(lease(runtime.Standby, 0, 20, "counts"))
 			w.turn(fetched("counts", 0, 0, 10))
 			w.work()
 			w.now = w.now.Add(50 * time.Minute)
@@ -40,7 +40,7 @@ func TestAStandbyIsAsOldAsTheEndItHasSeen(t *testing.T) {
 			w.work()
 			w.turn(runtime.Events{Revoked: []processor.TaskID{taskOf(0)}})
 			w.now = w.now.Add(test.away - 5*time.Minute)
-			w.turn(granted(lease(runtime.Standby, 0, test.end, "counts")))
+			w.open(lease(runtime.Standby, 0, test.end, "counts"))
 			if at := w.port.fetching[logOf("counts", 0)]; at != test.from || len(w.port.closed) != 1 {
 				t.Errorf("goes on from %d, closed %d times: want it from %d", at, len(w.port.closed), test.from)
 			}

@@ -39,7 +39,7 @@ func TestFullDiskInARestore(t *testing.T) {
 	t.Parallel()
 	loads := 0
 	w := newWorld(t, fullDisk{files, &loads}, 2, 1<<16)
-	w.turn(granted(lease(runtime.Active, 0, 5000, "counts"), lease(runtime.Standby, 1, 5000, "counts")))
+	w.open(lease(runtime.Active, 0, 5000, "counts"), lease(runtime.Standby, 1, 5000, "counts"))
 	w.turn(fetched("counts", 0, 0, 4000))
 	w.job()
 	w.worker.Turn(0)
@@ -65,7 +65,7 @@ func TestEndedWhileAJobIsUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, files, 1, 1<<20)
-			w.turn(granted(lease(runtime.Active, 0, 100, "counts")))
+			w.open(lease(runtime.Active, 0, 100, "counts"))
 			w.turn(fetched("counts", 0, 0, 10))
 			w.turn(end)
 			w.turn(runtime.Events{})
@@ -79,7 +79,7 @@ func TestEndedWhileAJobIsUnderWay(t *testing.T) {
 			if name == "stopped" {
 				return
 			}
-			w.turn(granted(lease(runtime.Active, 0, 100, "counts")))
+			w.open(lease(runtime.Active, 0, 100, "counts"))
 			if at := w.port.fetching[logOf("counts", 0)]; at != 10 {
 				t.Errorf("goes on from %d, want 10: what was staged", at)
 			}

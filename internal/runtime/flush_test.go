@@ -26,7 +26,7 @@ func TestOneFlushAtATime(t *testing.T) {
 	w := newWorld(t, files, tasks, 1<<20)
 	var input runtime.Events
 	for p := range int32(tasks) {
-		w.turn(granted(lease(runtime.Active, p, 0, "counts")))
+		w.open(lease(runtime.Active, p, 0, "counts"))
 		input.Fetched = append(input.Fetched, lines(p, 10_000)) // more than FlushBytes
 	}
 	w.turn(input)

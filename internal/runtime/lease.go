@@ -29,6 +29,7 @@ type task struct {
 	lost      bool                                            // somebody else's already: close, do not release
 	released  bool                                            // all that is left to do is local
 	broken    bool                                            // its disk failed: close without a flush
+	opening   bool                                            // a job opens the rest of its stores
 }
 
 // openStore is one store of a task with the changelog partition it mirrors.
@@ -140,6 +141,7 @@ func (w *Worker) open() {
 		}
 	}
 	w.waiting = append(later, w.waiting...)
+	w.settleOpened() // in a deterministic world, and in memory, they are open already
 }
 
 // take opens a task's stores, or has them from its previous life, and starts their restore.
@@ -156,16 +158,34 @@ func (w *Worker) take(l Lease, previous *task) error {
 	}
 	w.tasks = append(w.tasks, t)
 	slices.SortFunc(w.tasks, func(a, b *task) int { return compareIDs(a.id, b.id) })
+	var missing []Changelog
 	for _, c := range l.Changelogs {
-		if err := w.openStore(t, c, inherited); err != nil {
+		w.readers[c.TopicPartition] = t
+		s := inherited[c.TopicPartition]
+		delete(inherited, c.TopicPartition)
+		if s != nil && w.takeOver(t, c, s) {
+			continue
+		}
+		if missing = append(missing, c); s == nil {
+			continue
+		}
+		if err := w.closeStore(s); err != nil {
 			for _, s := range inherited { // to be closed with the others
 				t.stores = append(t.stores, s)
 			}
-			return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
+			return t.failure(c, err)
 		}
+	}
+	if len(missing) > 0 {
+		w.openStores(t, missing)
 	}
 	w.restored(t)
 	return nil
+}
+
+// failure is an error of one of a task's stores.
+func (t *task) failure(c Changelog, err error) error {
+	return fmt.Errorf("runtime: task %s: store %q: %w", t.id, c.Store, err)
 }
 
 func compareIDs(a, b processor.TaskID) int {

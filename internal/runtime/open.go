@@ -6,49 +6,127 @@ import (
 	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
-	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/store"
 )
 
-// openStore opens a store, unless it is among those inherited, and reads the part of the changelog that it does not hold.
-func (w *Worker) openStore(t *task, c Changelog, inherited map[processor.TopicPartition]*openStore) error {
-	w.readers[c.TopicPartition] = t
-	if s := inherited[c.TopicPartition]; s != nil {
-		delete(inherited, c.TopicPartition)
-		t.stores = append(t.stores, s)
-		if s.heard.After(t.lease.Asked) { // the log has grown since: an open transaction was aborted, which writes a marker
-			c.End = max(c.End, s.position())
-		}
-		if s.fits(c) {
-			w.catchUp(t, s, c, s.position())
-			return nil
-		}
-		t.stores = t.stores[:len(t.stores)-1] // what is wrong with it shows when it is opened again
-		w.stopStore(s)
-		if err := w.closeStore(s); err != nil {
-			return err
-		}
+// maxOpens bounds how many tasks of a worker have their stores opened at once: to check a file takes a thread and a reading
+// of the whole of it.
+const maxOpens = 8
+
+// opened is what came of a job that opens a task's stores.
+type opened struct {
+	task   *task
+	stores []foundStore
+	err    error // of the first that cannot be opened
+}
+
+// foundStore is a store that was opened, and what it lacks.
+type foundStore struct {
+	*openStore
+	Changelog
+	from int64
+}
+
+// takeOver goes on with a store of the task's previous life, if it fits.
+func (w *Worker) takeOver(t *task, c Changelog, s *openStore) bool {
+	if s.heard.After(t.lease.Asked) { // the log has grown since: an open transaction was aborted, which writes a marker
+		c.End = max(c.End, s.position())
 	}
+	if !s.fits(c) { // what is wrong with it shows when it is opened again
+		w.stopStore(s)
+		return false
+	}
+	t.stores = append(t.stores, s)
+	w.catchUp(t, s, c, s.position())
+	return true
+}
+
+// openStores opens stores beside the loop: other tasks go on meanwhile.
+func (w *Worker) openStores(t *task, missing []Changelog) {
+	t.opening = true
+	now := w.now
+	job := func() {
+		w.opens <- struct{}{}
+		defer func() { <-w.opens }()
+		o := opened{task: t}
+		for _, c := range missing {
+			s, err := w.openStore(t, c, now)
+			if err != nil {
+				o.err = t.failure(c, err)
+				break
+			}
+			o.stores = append(o.stores, s)
+		}
+		w.endOpen(o)
+	}
+	if w.cfg.Opener.Durable() {
+		w.port.Background(job)
+	} else {
+		job()
+	}
+}
+
+// openStore opens a store, and finds out which part of the changelog it does not hold. It runs beside the loop.
+func (w *Worker) openStore(t *task, c Changelog, now time.Time) (found foundStore, err error) {
 	decl, err := w.declaration(t.id, c.Store)
 	if err != nil {
-		return err
+		return found, err
 	}
 	s := &openStore{changelog: c.TopicPartition, topic: c.ID, dir: filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), local: store.LocalName(decl)}
 	if err := w.identify(s.dir, s.local, c); err != nil {
-		return err
+		return found, err
 	}
-	backend, from, err := w.openBackend(t, s.dir, s.local, c)
+	backend, from, err := w.openBackend(t, s.dir, s.local, c, now)
 	if err != nil {
-		return err
+		return found, err
 	}
 	if _, holds := backend.Offset(); !holds {
-		w.noteCurrent(s, w.now)
+		w.noteCurrent(s, now)
 	}
 	s.layers = store.LayersOf(decl, backend)
 	s.layers.MaxRecord = w.cfg.MaxRecord
-	t.stores = append(t.stores, s)
-	w.catchUp(t, s, c, from)
-	return nil
+	return foundStore{s, c, from}, nil
+}
+
+// endOpen tells of stores that were opened. Nobody wants to know after a crash.
+func (w *Worker) endOpen(o opened) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.crashed {
+		w.opened = append(w.opened, o)
+		return
+	}
+	o.close()
+}
+
+func (o opened) close() {
+	for _, s := range o.stores {
+		_ = s.layers.Close() // nothing was written
+	}
+}
+
+// settleOpened takes stores that were opened. Those of a task that has ended meanwhile are closed with it.
+func (w *Worker) settleOpened() {
+	w.mu.Lock()
+	all := w.opened
+	w.opened = nil
+	w.mu.Unlock()
+	for _, o := range all {
+		t := o.task
+		t.opening = false
+		for _, s := range o.stores {
+			t.stores = append(t.stores, s.openStore)
+			s.shared = share(s.Store, t.id.Partition, s.layers)
+			if !t.finishing && o.err == nil {
+				w.catchUp(t, s.openStore, s.Changelog, s.from)
+			}
+		}
+		if o.err != nil {
+			w.fail(o.err)
+		} else if !t.finishing {
+			w.restored(t)
+		}
+	}
 }
 
 // catchUp reads a changelog from an offset to where it ends now, for a standby without an end. Readers of other goroutines
@@ -84,7 +162,7 @@ func (w *Worker) catchUp(t *task, s *openStore, c Changelog, from int64) {
 }
 
 // openBackend opens a store, or makes it anew where it does not fit its changelog: the changelog is the truth.
-func (w *Worker) openBackend(t *task, dir, name string, c Changelog) (store.Backend, int64, error) {
+func (w *Worker) openBackend(t *task, dir, name string, c Changelog, now time.Time) (store.Backend, int64, error) {
 	log := w.cfg.Logger.With("store", c.Store, "dir", dir, "changelog", c.TopicPartition.String())
 	backend, err := w.cfg.Opener.Open(dir, name)
 	if errors.Is(err, store.ErrCorrupt) {
@@ -99,7 +177,7 @@ func (w *Worker) openBackend(t *task, dir, name string, c Changelog) (store.Back
 		return backend, c.Start, nil
 	}
 	fits := at >= c.Start && at <= c.End
-	if fits && !w.outlived(dir, name, c, at) {
+	if fits && !w.outlived(dir, name, c, at, now) {
 		return backend, at, nil
 	}
 	if err := w.truncated(t, c, at); err != nil {

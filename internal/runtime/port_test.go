@@ -87,6 +87,13 @@ func (w *world) turn(e runtime.Events) {
 	}
 }
 
+// open grants leases, and opens their stores.
+func (w *world) open(leases ...runtime.Lease) {
+	w.t.Helper()
+	w.turn(granted(leases...))
+	w.work()
+}
+
 // work does the jobs that have been begun, and takes up what came of them, until there are none.
 func (w *world) work() {
 	w.t.Helper()

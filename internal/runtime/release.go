@@ -54,7 +54,7 @@ func (w *Worker) release() {
 			t.released = true
 		}
 		if t.demoted && !t.lost && !t.broken && !w.stopping {
-			if t.adding() {
+			if t.opening || t.adding() {
 				continue // the layers are a job's until it has ended
 			}
 			if err := w.standBy(t); err != nil {
@@ -82,6 +82,9 @@ func (w *Worker) settled(t *task) bool {
 
 // flushed reports whether a task's backends hold all that they are to hold when they are closed.
 func (t *task) flushed() bool {
+	if t.opening {
+		return false
+	}
 	for _, s := range t.stores {
 		if s.busy || s.behind() && !t.lost && !t.broken {
 			return false

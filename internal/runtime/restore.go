@@ -161,7 +161,7 @@ func (w *Worker) staged(e ended) {
 
 // restored starts the task if all of its stores are restored, unless it is only stood by for.
 func (w *Worker) restored(t *task) {
-	if t.role == Standby {
+	if t.role == Standby || t.opening {
 		return
 	}
 	for _, s := range t.stores {

@@ -17,7 +17,7 @@ var files = bolt.Opener{Options: bolt.Options{NoSync: true}}
 func TestDemotedWhileAJobIsUnderWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files, 1, 1<<20)
-	w.turn(granted(lease(runtime.Active, 0, 100, "counts")))
+	w.open(lease(runtime.Active, 0, 100, "counts"))
 	w.turn(fetched("counts", 0, 0, 10))
 	w.turn(runtime.Events{Demoted: []processor.TaskID{taskOf(0)}})
 	if at, reads := w.port.fetching[logOf("counts", 0)]; reads || len(w.port.released) != 1 {
@@ -33,7 +33,7 @@ func TestDemotedWhileAJobIsUnderWay(t *testing.T) {
 func TestPromotionDoesNotWaitForWhatIsFetchedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files, 1, 1<<20, "counts", "sums")
-	w.turn(granted(lease(runtime.Standby, 0, 100, "counts", "sums")))
+	w.open(lease(runtime.Standby, 0, 100, "counts", "sums"))
 	w.turn(fetched("counts", 0, 0, 10))
 	w.turn(fetched("sums", 0, 0, 10))
 	w.turn(granted(lease(runtime.Active, 0, 40, "counts", "sums")))
@@ -63,7 +63,7 @@ func TestPromotionOfAStandbyThatIsAheadOfItsLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, files, 1, 1) // what is read is written
-			w.turn(granted(lease(runtime.Standby, 0, 5, "counts")))
+			w.open(lease(runtime.Standby, 0, 5, "counts"))
 			active := lease(runtime.Active, 0, 9, "counts")
 			if active.Asked = w.now; lost {
 				active.Asked = w.now.Add(2 * time.Second)
@@ -73,6 +73,10 @@ func TestPromotionOfAStandbyThatIsAheadOfItsLease(t *testing.T) {
 			w.work()
 			w.port.next = granted(active)
 			w.worker.Turn(0)
+			if lost { // it is opened anew
+				w.job()
+				w.worker.Turn(0)
+			}
 			var loss *runtime.LostStateError
 			switch err := w.worker.Failure(); {
 			case lost:
@@ -92,7 +96,7 @@ func TestPromotionOfAStandbyThatIsAheadOfItsLease(t *testing.T) {
 func TestWhatIsStagedIsAccountedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files, 2, 1<<20)
-	w.turn(granted(lease(runtime.Standby, 0, 100, "counts"), lease(runtime.Standby, 1, 100, "counts")))
+	w.open(lease(runtime.Standby, 0, 100, "counts"), lease(runtime.Standby, 1, 100, "counts"))
 	w.turn(fetched("counts", 0, 0, 1000))
 	w.work()
 	staged := w.restores.Staged()
@@ -119,7 +123,7 @@ func TestIdleStoresMakeRoom(t *testing.T) {
 	const stores, limit, batch = 8, 1 << 18, 100
 	w := newWorld(t, files, stores, limit)
 	for i := range int32(stores) {
-		w.turn(granted(lease(runtime.Standby, i, 1<<30, "counts")))
+		w.open(lease(runtime.Standby, i, 1<<30, "counts"))
 		for from := int64(0); from < 40*batch; from += batch { // about the limit, were it alone
 			w.turn(fetched("counts", i, from, batch))
 			w.work()

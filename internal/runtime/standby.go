@@ -55,7 +55,7 @@ func (w *Worker) inherit(previous *task) map[processor.TopicPartition]*openStore
 
 // leavesStores reports whether a task's stores can go over into the life that the lease is for.
 func (t *task) leavesStores(l Lease) bool {
-	if t.role == Active && !t.released || t.role == Standby && l.Role == Standby || t.broken || t.adding() {
+	if t.role == Active && !t.released || t.role == Standby && l.Role == Standby || t.broken || t.opening || t.adding() {
 		return false
 	}
 	for _, s := range t.stores {

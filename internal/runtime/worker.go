@@ -32,9 +32,12 @@ type Worker struct {
 	jobs    int // of restores, under way
 	turn    int // whose is next
 	flushes int // under way
+	opens   chan struct{}
 
-	mu    sync.Mutex
-	ended []ended // in the background, not yet settled
+	mu      sync.Mutex
+	ended   []ended  // in the background, not yet settled
+	opened  []opened // likewise
+	crashed bool     // what is opened from now on is closed at once
 }
 
 // NewWorker returns a worker that has no tasks yet.
@@ -42,7 +45,8 @@ func NewWorker(cfg Config, port Port) *Worker {
 	if cfg.Restores == nil {
 		cfg.Restores = NewRestores(DefaultRestoreBytes)
 	}
-	w := &Worker{cfg: cfg, port: port, readers: map[processor.TopicPartition]*task{}, now: cfg.Now(), last: cfg.Now()}
+	w := &Worker{cfg: cfg, port: port, readers: map[processor.TopicPartition]*task{}, now: cfg.Now(), last: cfg.Now(),
+		opens: make(chan struct{}, maxOpens)}
 	if r, ok := port.(Recycler); ok {
 		w.recycle = r.Recycle
 	}
@@ -78,6 +82,7 @@ func (w *Worker) Turn(wait time.Duration) {
 	w.deliver(events) // before anything that starts a partition anew: these batches belong to the reading before
 	w.settle(events.Commit)
 	w.settleJobs()
+	w.settleOpened()
 	w.lease(events)
 	w.restore()
 	w.settleJobs() // in a deterministic world they have ended already
@@ -100,9 +105,7 @@ func (w *Worker) step() {
 			if !t.running() {
 				continue
 			}
-			w.beat(t.work)
-			n, err := t.work.Run(w.now.UnixMilli(), roundRecords)
-			w.beat(nil)
+			n, err := w.run(t)
 			if err != nil {
 				w.failTask(t, err)
 				return
@@ -113,6 +116,17 @@ func (w *Worker) step() {
 			return
 		}
 	}
+}
+
+// run gives a task its share of a round. Of many tasks most have nothing to do: for those the clock is not looked at.
+func (w *Worker) run(t *task) (int, error) {
+	now := w.now.UnixMilli()
+	if t.work.Idle(now) {
+		return t.work.Run(now, roundRecords)
+	}
+	w.beat(t.work)
+	defer w.beat(nil)
+	return t.work.Run(now, roundRecords)
 }
 
 // full reports whether the layer that is being filled has reached its bound, or the disk cannot keep up.
@@ -183,6 +197,13 @@ func (w *Worker) stop() {
 // Crash drops the worker as a killed process would: nothing is committed, flushed or released. Files are closed, so that
 // another worker in this process can open them.
 func (w *Worker) Crash() {
+	w.mu.Lock()
+	late := w.opened
+	w.opened, w.crashed = nil, true
+	w.mu.Unlock()
+	for _, o := range late {
+		o.close()
+	}
 	for _, t := range w.tasks {
 		w.closeStores(t)
 	}
