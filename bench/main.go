@@ -45,20 +45,21 @@ func main() {
 
 // run runs everything that was asked for, and reports.
 func run(ctx context.Context, o options) error {
+	broker := 0
 	if len(o.brokers) == 0 {
-		address, stop, err := wire.StartBroker(ctx, o.brokerDir)
+		b, err := wire.StartBroker(ctx, o.brokerDir)
 		if err != nil {
 			return err
 		}
-		defer stop()
-		o.brokers = []string{address}
+		defer b.Stop()
+		o.brokers, broker = []string{b.Address}, b.PID
 	}
 	cluster, err := wire.Open(o.brokers)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	r := &measure.Runner{Brokers: o.brokers, Cluster: cluster, Interval: o.interval, Threads: o.threads, Profiles: o.profiles}
+	r := &measure.Runner{Brokers: o.brokers, Cluster: cluster, Interval: o.interval, Threads: o.threads, Profiles: o.profiles, Broker: broker}
 	rep := o.report()
 	rep.KafkaStreams = o.streams(ctx, r)
 	for _, w := range o.workloads {

@@ -25,6 +25,7 @@ type Runner struct {
 	Interval time.Duration   // between commits
 	Threads  int
 	Profiles string // a folder, "" for none
+	Broker   int    // process id of a broker that nobody else uses, 0 for none
 }
 
 // run is one run of one contender.

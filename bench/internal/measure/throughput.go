@@ -20,12 +20,12 @@ func (r *run) throughput(ctx context.Context, table *work.Table) (report.Figure,
 	if err != nil {
 		return nil, err
 	}
-	before := usageOf(p.cmd.Process.Pid)
+	before, broker := usageOf(p.cmd.Process.Pid), usageOf(r.Broker)
 	ended, err := r.consumed(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	after := usageOf(p.cmd.Process.Pid)
+	after, brokerAfter := usageOf(p.cmd.Process.Pid), usageOf(r.Broker)
 	if err := p.stop(); err != nil {
 		return nil, err
 	}
@@ -33,6 +33,9 @@ func (r *run) throughput(ctx context.Context, table *work.Table) (report.Figure,
 	p.used(f, after)
 	if after.cpu > 0 {
 		f[report.CPUWork] = (after.cpu - before.cpu).Seconds()
+	}
+	if brokerAfter.cpu > 0 {
+		f[report.Broker] = (brokerAfter.cpu - broker.cpu).Seconds()
 	}
 	if allocated, _ := p.find("allocated"); len(allocated) > 0 {
 		f[report.Allocs] = allocated[0].number()

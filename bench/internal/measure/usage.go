@@ -21,7 +21,7 @@ type usage struct {
 // tick is the unit of the times in /proc.
 const tick = 10 * time.Millisecond
 
-// usageOf looks at a running process.
+// usageOf looks at a running process. Of none it finds nothing.
 func usageOf(pid int) (u usage) {
 	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
 		for line := range bytes.Lines(status) {

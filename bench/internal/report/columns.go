@@ -22,7 +22,7 @@ func columns(w work.Workload) []column {
 			{"of plain", func(s *Section, x *Row) string { return percent(s.ratio(x, contender.Plain, Rate)) }},
 			{"of Kafka Streams", times(Rate)},
 			perMillion("CPU-s/million", CPU), perMillion("at work", CPUWork), {"of KS", share(CPUWork)},
-			median("peak MB", Peak, megabytes), {"of KS", share(Peak)}, perRecord("allocs/record", Allocs),
+			perMillion("broker", Broker), median("peak MB", Peak, megabytes), {"of KS", share(Peak)}, perRecord("allocs/record", Allocs),
 		}
 	case work.Restore:
 		return []column{

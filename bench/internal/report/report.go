@@ -19,10 +19,11 @@ type Metric string
 // The metrics.
 const (
 	Rate     Metric = "records_per_second"
-	CPU      Metric = "cpu_seconds"      // user and system time of the whole process, its start and end included
-	CPUWork  Metric = "cpu_seconds_work" // the part of it between first fetch and last commit
-	Peak     Metric = "peak_bytes"       // largest resident set
-	Allocs   Metric = "allocations"      // on Go's heap, between first fetch and last commit
+	CPU      Metric = "cpu_seconds"        // user and system time of the whole process, its start and end included
+	CPUWork  Metric = "cpu_seconds_work"   // the part of it between first fetch and last commit
+	Broker   Metric = "broker_cpu_seconds" // likewise, of the broker
+	Peak     Metric = "peak_bytes"         // largest resident set
+	Allocs   Metric = "allocations"        // on Go's heap, between first fetch and last commit
 	P50      Metric = "p50_ms"
 	P95      Metric = "p95_ms"
 	P99      Metric = "p99_ms"
