@@ -87,6 +87,7 @@ type Task struct {
 	inputs      []*input
 	byPartition map[TopicPartition]*input
 	stores      []*store.Layered
+	byKey       []*store.Layered // those whose rows have the keys of the records
 	byName      map[string]*store.Layered
 	caches      []Cache
 	timers      schedule
@@ -120,6 +121,9 @@ func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []S
 			return nil, fmt.Errorf("processor: task %s: store %q is not open", id, s.Name)
 		}
 		t.stores = append(t.stores, l)
+		if s.ByKey {
+			t.byKey = append(t.byKey, l)
+		}
 	}
 	if err := t.bind(starts); err != nil {
 		return nil, fmt.Errorf("processor: task %s: %w", id, err)
@@ -225,6 +229,9 @@ func (t *Task) Run(now int64, limit int) (int, error) {
 		in := t.choose()
 		if in == nil {
 			return n, nil
+		}
+		if in.head%warmed == 0 {
+			t.warm(in)
 		}
 		if err := t.process(in); err != nil {
 			return n, err

@@ -116,6 +116,35 @@ func BenchmarkLayeredGet(b *testing.B) {
 	})
 }
 
+// BenchmarkLayeredGetOfMany reads keys of a large committed layer in no order, told ahead or not.
+func BenchmarkLayeredGetOfMany(b *testing.B) {
+	keys := benchKeys(1_000_000)
+	backend, err := memory.Opener{}.Open("", "s")
+	must(b, err)
+	l := store.NewLayered("s", backend)
+	for _, i := range rand.New(rand.NewPCG(3, 4)).Perm(len(keys)) {
+		_, err := l.Put(keys[i], []byte("12345678"), 1, nil)
+		must(b, err)
+	}
+	l.Prepare()
+	l.Committed(1)
+	for name, ahead := range map[string]int{"cold": 0, "warm": 16} {
+		b.Run(name, func(b *testing.B) {
+			var buf []byte
+			for i := 0; b.Loop(); i++ {
+				at := i % len(keys)
+				if ahead > 0 && at%ahead == 0 {
+					l.Warm(keys[at:min(at+ahead, len(keys))])
+				}
+				var err error
+				if buf, _, _, err = l.Get(buf[:0], keys[at]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // Per pair.
 func BenchmarkLayeredScan(b *testing.B) {
 	backends(b, func(b *testing.B, open func() store.Backend) {

@@ -44,6 +44,7 @@ type Layered struct {
 	earliest   int64 // the time index holds nothing older
 	row, index []byte
 	old        []byte
+	warmth     uint64 // see Warm
 }
 
 const noOffset = -1

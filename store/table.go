@@ -44,6 +44,12 @@ func (b *bucket) tag(slot int, tag uint64) {
 	b.tags = b.tags&^(0xff<<(tagBits*slot)) | tag<<(tagBits*slot)
 }
 
+// alike marks the tags that are equal to those wanted, and sometimes one behind such a tag.
+func (b *bucket) alike(wanted uint64) uint64 {
+	other := b.tags ^ wanted
+	return (other - lowBits) &^ other & highBits
+}
+
 // open reports whether a slot is free, so that nothing lies in the buckets behind
 // for want of one.
 func (b *bucket) open() bool { return (b.tags-lowBits)&^b.tags&highBits != 0 }
@@ -66,9 +72,7 @@ func (t *table) find(hash uint32, key []byte) *Entry {
 	mask, wanted := uint32(len(t.buckets)-1), tagOf(hash)*lowBits
 	for i := hash & mask; ; i = (i + 1) & mask {
 		b := &t.buckets[i]
-		// The bytes that are equal to the tag, and sometimes one behind such a byte.
-		other := b.tags ^ wanted
-		for equal := (other - lowBits) &^ other & highBits; equal != 0; equal &= equal - 1 {
+		for equal := b.alike(wanted); equal != 0; equal &= equal - 1 {
 			if e := b.slots[slotOf(equal)]; e != nil && e.hash == hash && e.Key == string(key) {
 				return e
 			}

@@ -26,7 +26,8 @@ type WriteSet struct {
 	// version changes whenever an entry joins or leaves, so that cursors know
 	// when their position in the index is stale.
 	version uint64
-	lastLen int // keys before the last reset
+	lastLen int    // keys before the last reset
+	warmth  uint64 // see warmNext
 
 	catalog catalog // the readers' index
 	undoLog
@@ -187,7 +188,10 @@ func (w *WriteSet) Absorb(newer *WriteSet) {
 		*w, *newer = *newer, *w
 		w.version = version
 	} else {
-		for _, e := range newer.order {
+		for i, e := range newer.order {
+			if i%warmKeys == 0 {
+				w.warmNext(newer.order[i:])
+			}
 			if !w.adopt(e) {
 				newer.release(e)
 			}
