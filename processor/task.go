@@ -252,7 +252,10 @@ func (t *Task) Idle(now int64) bool {
 // process takes one record through the graph.
 func (t *Task) process(in *input) error {
 	raw := in.peek()
-	t.record, t.inputOf, t.recordTime, t.node = raw, in, raw.Timestamp, in.index
+	if t.inputOf != in { // writing a pointer costs something while the collector is at work
+		t.inputOf = in
+	}
+	t.record, t.recordTime, t.node = raw, raw.Timestamp, in.index
 	if !in.ahead(raw, t.now) {
 		in.time = max(in.time, raw.Timestamp)
 		t.advance(in.time)

@@ -49,6 +49,15 @@ func (e *Entry) setKey(key []byte) {
 	e.Key = viewString(e.inlineKey[:n])
 }
 
+// setMeta sets what an entry of the changelog holds beside key and value. Most have
+// no headers: writing a pointer costs something while the collector is at work.
+func (e *Entry) setMeta(ts int64, headers []Header, deleted bool) {
+	e.Timestamp, e.Deleted, e.Local = ts, deleted, false
+	if e.Headers != nil || headers != nil {
+		e.Headers = headers
+	}
+}
+
 const (
 	// inlineSize is the room for a short key, and for a small value, inside the
 	// entry, which spares them an allocation and a cache miss.

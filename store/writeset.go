@@ -67,8 +67,9 @@ func (w *WriteSet) peek(hash uint32, key []byte) *Entry { return w.table.find(ha
 // changed afterwards. A nil value is stored as an empty one.
 func (w *WriteSet) Put(key, value []byte, ts int64, headers []Header) *Entry {
 	e := w.touch(key)
-	e.Value = append(e.Value[:0], value...)
-	e.Timestamp, e.Headers, e.Deleted, e.Local = ts, headers, false, false
+	e.Value = e.Value[:0] // by itself, so that only the length is written, unless it grows
+	e.Value = append(e.Value, value...)
+	e.setMeta(ts, headers, false)
 	w.bytes += e.size()
 	return e
 }
@@ -78,7 +79,7 @@ func (w *WriteSet) Put(key, value []byte, ts int64, headers []Header) *Entry {
 func (w *WriteSet) Delete(key []byte, ts int64, headers []Header) *Entry {
 	e := w.touch(key)
 	e.Value = e.Value[:0]
-	e.Timestamp, e.Headers, e.Deleted, e.Local = ts, headers, true, false
+	e.setMeta(ts, headers, true)
 	w.bytes += e.size()
 	return e
 }

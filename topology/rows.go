@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/serde"
@@ -90,10 +91,13 @@ func (t *rows[K, V]) exists(k K) (bool, error) {
 }
 
 func (t *rows[K, V]) lookUp(k K) (r row[V], err error) {
-	if t.key, err = appendTo(t.keys, t.key, k); err != nil {
+	key, err := appendTo(t.keys, t.key, k)
+	if keep(&t.key, key); err != nil {
 		return r, fmt.Errorf("encode key: %w", err)
 	}
-	t.before, r.timestamp, r.exists, err = t.store.Get(t.before[:0], t.key)
+	before, at, exists, err := t.store.Get(t.before[:0], t.key)
+	keep(&t.before, before)
+	r.timestamp, r.exists = at, exists
 	t.beforeTime = r.timestamp
 	return r, err
 }
@@ -131,11 +135,12 @@ func (t *rows[K, V]) set(k K, v V, exists bool, ts int64, headers []processor.He
 }
 
 // put writes the row of the key that was looked up last.
-func (t *rows[K, V]) put(k K, v V, ts int64, headers []processor.Header, existed bool) (err error) {
+func (t *rows[K, V]) put(k K, v V, ts int64, headers []processor.Header, existed bool) error {
 	if t.null != nil && t.null(v) {
 		return t.remove(k, ts, headers, existed)
 	}
-	if t.after, err = appendTo(t.values, t.after, v); err != nil {
+	after, err := appendTo(t.values, t.after, v)
+	if keep(&t.after, after); err != nil {
 		return t.failed(fmt.Errorf("encode value: %w", err))
 	}
 	e, err := t.store.Put(t.key, t.after, ts, headers)
@@ -220,6 +225,16 @@ func appendTo[T any](s serde.Serde[T], buffer []byte, v T) ([]byte, error) {
 		b = buffer[:0]
 	}
 	return b, err
+}
+
+// keep makes a buffer what was appended to it. As a rule that lies in it, and only its length changes: writing a pointer
+// costs something while the collector is at work.
+func keep(buffer *[]byte, b []byte) {
+	if cap(b) > 0 && unsafe.SliceData(b) == unsafe.SliceData(*buffer) {
+		*buffer = (*buffer)[:len(b)]
+	} else {
+		*buffer = b
+	}
 }
 
 // heldChanges is a queue of keys whose rows have changed since the last commit. The rows' new values are in the entries of
