@@ -17,8 +17,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/processor"
-	"github.com/millrace-streams/millrace/store"
 )
 
 // Guarantee is the processing guarantee.
@@ -128,14 +128,7 @@ func (t *Transaction) Begin(c *processor.Commit) {
 	}
 }
 
-// mirrored reports whether the changelog is told anything of a write set: what it holds may all be local.
-func mirrored(w processor.Writes) (any bool) {
-	w.Set.Mirror(func(store.Mirrored) bool {
-		any = true
-		return false
-	})
-	return any
-}
+func mirrored(w processor.Writes) bool { return changelog.Any(w.Set) }
 
 // Fence starts nothing but an InitProducer: at the start of a producer's life it aborts what a predecessor left open.
 func (t *Transaction) Fence() {

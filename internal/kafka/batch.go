@@ -20,18 +20,26 @@ const (
 // latest is the last millisecond that sarama can write, in the year 2262. It cannot write what is before 1970 either.
 const latest = math.MaxInt64 / int64(time.Millisecond)
 
-// plan is a commit's records in batches, by partition. It is used again for the next commit.
+// pieceRecords is how many records of a commit become the client's at a time, and are sent before the next ones are taken:
+// the memory for them stays small, and near the processor.
+const pieceRecords = 32 << 10
+
+// plan is a commit's records in batches, by partition, a piece at a time. It is used again for the next commit.
 type plan struct {
-	batchBytes int
-	slab       []sarama.Record
-	topics     map[string]*topicPlan
-	parts      []*part // of this commit, in the order in which they were first touched
-	last       *topicPlan
+	batchBytes, pieceRecords int
+
+	topics map[string]*topicPlan
+	last   *topicPlan
+	parts  []*part // of this commit, in the order in which they are first touched
+
+	commit        *processor.Commit
+	record, write int // the next of its records, and of its write sets, to be taken
+	slab          []sarama.Record
 }
 
 type topicPlan struct {
 	name  string
-	parts map[int32]*part
+	parts []*part // by partition, nil where nothing was written yet
 }
 
 // part is what a commit writes to one partition.
@@ -52,23 +60,61 @@ type cut struct {
 }
 
 func newPlan(batchBytes int) *plan {
-	return &plan{batchBytes: batchBytes, topics: map[string]*topicPlan{}}
+	return &plan{batchBytes: batchBytes, pieceRecords: pieceRecords, topics: map[string]*topicPlan{}}
 }
 
-// fill takes the records of a commit. They must not change until clear.
-func (p *plan) fill(c *processor.Commit) {
-	n := len(c.Records)
-	for _, w := range c.Writes {
-		n += changelog.Count(w.Set)
-	}
-	if cap(p.slab) < n {
-		p.slab = make([]sarama.Record, 0, n+n/4)
-	}
+// begin takes up a commit, which must not change until clear, and finds out which partitions it writes to. Those without a
+// record are no part of it: what a store removes by its retention, say, is not told to its changelog.
+func (p *plan) begin(c *processor.Commit) {
+	p.commit = c
 	for i := range c.Records {
-		r := &c.Records[i]
+		p.use(c.Records[i].Topic, c.Records[i].Partition)
+	}
+	for _, w := range c.Writes {
+		if changelog.Any(w.Set) {
+			p.use(w.Changelog.Topic, w.Changelog.Partition)
+		}
+	}
+}
+
+func (p *plan) use(topic string, partition int32) {
+	if x := p.part(topic, partition); !x.used {
+		x.used = true
+		p.parts = append(p.parts, x)
+	}
+}
+
+// next makes batches of the next records, when those before are acknowledged. It reports whether there are any.
+func (p *plan) next(by *producer, codec sarama.CompressionCodec) bool {
+	p.release()
+	p.fill()
+	p.seal(by, codec)
+	return len(p.slab) > 0
+}
+
+// fill takes a piece: records, then whole write sets.
+func (p *plan) fill() {
+	c := p.commit
+	records := c.Records[p.record:min(len(c.Records), p.record+p.pieceRecords)]
+	p.record += len(records)
+	n, first := len(records), p.write
+	if p.record == len(c.Records) {
+		for ; p.write < len(c.Writes); p.write++ {
+			more := changelog.Count(c.Writes[p.write].Set)
+			if n > 0 && n+more > p.pieceRecords {
+				break
+			}
+			n += more
+		}
+	}
+	if cap(p.slab) < n { // it must not grow: the parts point into it
+		p.slab = make([]sarama.Record, 0, max(n, min(n+n/4, p.pieceRecords)))
+	}
+	for i := range records {
+		r := &records[i]
 		p.add(p.part(r.Topic, r.Partition), r.Key, r.Value, r.Timestamp, r.Headers)
 	}
-	for _, w := range c.Writes {
+	for _, w := range c.Writes[first:p.write] {
 		part := p.part(w.Changelog.Topic, w.Changelog.Partition)
 		for r := range changelog.Records(w.Set) {
 			p.add(part, r.Key, r.Value, r.Timestamp, r.Headers)
@@ -80,10 +126,13 @@ func (p *plan) part(topic string, partition int32) *part {
 	t := p.last
 	if t == nil || t.name != topic {
 		if t = p.topics[topic]; t == nil {
-			t = &topicPlan{name: topic, parts: map[int32]*part{}}
+			t = &topicPlan{name: topic}
 			p.topics[topic] = t
 		}
 		p.last = t
+	}
+	if missing := int(partition) + 1 - len(t.parts); missing > 0 {
+		t.parts = append(t.parts, make([]*part, missing)...)
 	}
 	x := t.parts[partition]
 	if x == nil {
@@ -93,13 +142,8 @@ func (p *plan) part(topic string, partition int32) *part {
 	return x
 }
 
-// add takes a record. Partitions without one are no part of the commit: what a store removes by its retention, say, is not
-// told to its changelog.
+// add takes a record.
 func (p *plan) add(x *part, key, value []byte, ts int64, headers []processor.Header) {
-	if !x.used {
-		x.used = true
-		p.parts = append(p.parts, x)
-	}
 	size := len(key) + len(value) + recordOverhead
 	for i := range headers {
 		size += len(headers[i].Key) + len(headers[i].Value) + headerOverhead
@@ -174,15 +218,22 @@ func (p *plan) seal(by *producer, codec sarama.CompressionCodec) {
 	}
 }
 
-// clear forgets the commit, and every reference to its bytes.
-func (p *plan) clear() {
+// release forgets a piece, and every reference to its bytes.
+func (p *plan) release() {
 	clear(p.slab)
 	p.slab = p.slab[:0]
 	for _, x := range p.parts {
 		clear(x.records)
 		clear(x.batches)
 		x.records, x.batches, x.cuts = x.records[:0], x.batches[:0], x.cuts[:0]
+	}
+}
+
+// clear forgets the commit.
+func (p *plan) clear() {
+	p.release()
+	for _, x := range p.parts {
 		x.end, x.used = 0, false
 	}
-	p.parts = p.parts[:0]
+	p.parts, p.commit, p.record, p.write = p.parts[:0], nil, 0, 0
 }

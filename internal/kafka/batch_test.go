@@ -3,6 +3,8 @@ package kafka
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,8 +33,8 @@ func TestPlanCutsAndNumbersBatches(t *testing.T) {
 		}
 		c.Writes = []processor.Writes{writes("log", 3, "k", "1", "l", "")}
 		c.Writes[0].Set.Delete([]byte("k"), 2000, nil)
-		p.fill(&c)
-		p.seal(by, sarama.CompressionLZ4)
+		p.begin(&c)
+		p.next(by, sarama.CompressionLZ4)
 		if len(p.parts) != 3 {
 			t.Fatalf("%d partitions", len(p.parts))
 		}
@@ -66,6 +68,69 @@ func TestPlanCutsAndNumbersBatches(t *testing.T) {
 	}
 }
 
+// A commit of more records than are taken at a time comes whole, in order and numbered through, and its partitions are known
+// before. Write sets are not cut.
+func TestPlanInPieces(t *testing.T) {
+	t.Parallel()
+	p, by := newPlan(1<<20), testProducer()
+	p.pieceRecords = 7
+	next := map[string]int32{}
+	for round := range 3 {
+		var c processor.Commit
+		want := map[string][]string{}
+		for i := range 10 * round { // the first commit has none
+			r := output("a", int32(i%3), fmt.Sprint(i), "v")
+			c.Records = append(c.Records, r)
+			want[fmt.Sprint("a-", i%3)] = append(want[fmt.Sprint("a-", i%3)], fmt.Sprint(i))
+		}
+		for i, n := range []int{3, 0, 4, 9, 1} {
+			w := writes("log", int32(i))
+			for j := range n {
+				w.Set.Put(fmt.Append(nil, j), []byte("v"), 0, nil)
+				want[fmt.Sprint("log-", i)] = append(want[fmt.Sprint("log-", i)], fmt.Sprint(j))
+			}
+			c.Writes = append(c.Writes, w)
+		}
+		p.begin(&c)
+		if len(p.parts) != len(want) {
+			t.Fatalf("%d partitions, want %d", len(p.parts), len(want))
+		}
+		got, sizes := map[string][]string{}, []int{}
+		for p.next(by, sarama.CompressionNone) {
+			size := 0
+			for _, x := range p.parts {
+				for _, b := range x.batches {
+					if name := x.String(); b.FirstSequence != next[name] {
+						t.Errorf("a batch of %s begins at %d, want %d", name, b.FirstSequence, next[name])
+					}
+					for _, r := range b.Records {
+						got[x.String()] = append(got[x.String()], string(r.Key))
+					}
+					next[x.String()] += int32(len(b.Records))
+					size += len(b.Records)
+				}
+				x.batches, x.end = nil, int64(len(got[x.String()]))
+			}
+			sizes = append(sizes, size)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if want := [][]int{{7, 9, 1}, {7, 6, 4, 9, 1}, {7, 7, 6, 7, 9, 1}}[round]; !slices.Equal(sizes, want) {
+			t.Errorf("pieces of %d records, want %d", sizes, want)
+		}
+		for _, x := range p.parts {
+			if x.end != int64(len(want[x.String()])) {
+				t.Errorf("%s ends at %d", x, x.end)
+			}
+		}
+		p.clear()
+		if cap(p.slab) > 9 {
+			t.Errorf("it keeps room for %d records", cap(p.slab))
+		}
+	}
+}
+
 func TestSequencesWrap(t *testing.T) {
 	t.Parallel()
 	tp, by := processor.TopicPartition{Topic: "a"}, testProducer()
@@ -87,8 +152,8 @@ func TestSplitKeepsSequences(t *testing.T) {
 	for i := range 5 {
 		c.Records = append(c.Records, output("a", 0, fmt.Sprint(i), "v"))
 	}
-	p.fill(&c)
-	p.seal(by, sarama.CompressionNone)
+	p.begin(&c)
+	p.next(by, sarama.CompressionNone)
 	x := p.parts[0]
 	for x.split() {
 	}
@@ -115,8 +180,8 @@ func TestTimestampsBeyondReach(t *testing.T) {
 	for _, ts := range []int64{-5, math.MaxInt64} {
 		r := output("a", 0, "k", "v")
 		r.Timestamp = ts
-		p.fill(&processor.Commit{Records: []processor.Output{r}})
-		p.seal(testProducer(), sarama.CompressionNone)
+		p.begin(&processor.Commit{Records: []processor.Output{r}})
+		p.next(testProducer(), sarama.CompressionNone)
 		if got := p.parts[0].batches[0].FirstTimestamp.UnixMilli(); got < 0 || got > latest {
 			t.Errorf("%d became %d", ts, got)
 		}
@@ -132,8 +197,9 @@ func BenchmarkPlan(b *testing.B) {
 	p, by := newPlan(defaultBatchBytes), testProducer()
 	b.ReportAllocs()
 	for b.Loop() {
-		p.fill(&c)
-		p.seal(by, sarama.CompressionNone)
+		p.begin(&c)
+		for p.next(by, sarama.CompressionNone) {
+		}
 		p.clear()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/10_000, "ns/record")
@@ -164,7 +230,7 @@ func TestAPartitionWithoutRecordsIsNoPartOfACommit(t *testing.T) {
 		t.Fatalf("%d rows expired, %v", n, err)
 	}
 	p := newPlan(1000)
-	p.fill(&processor.Commit{Writes: []processor.Writes{{Changelog: processor.TopicPartition{Topic: "log"}, Set: src.layers.Prepare()}}})
+	p.begin(&processor.Commit{Writes: []processor.Writes{{Changelog: processor.TopicPartition{Topic: "log"}, Set: src.layers.Prepare()}}})
 	if len(p.parts) != 0 {
 		t.Errorf("the commit has %d partitions", len(p.parts))
 	}

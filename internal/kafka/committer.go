@@ -27,7 +27,6 @@ type committer struct {
 	lines    *lines
 	producer *producer
 	plan     *plan
-	sealed   bool // the plan's batches have their sequence numbers
 	job      job
 	asked    bool      // EndTxn has been sent
 	unknown  time.Time // since when a topic of this commit is unknown, zero if none is
@@ -89,8 +88,8 @@ func (k *committer) done(d *runtime.CommitDone) {
 
 // commit drives one commit to its end and tells the worker.
 func (k *committer) commit(ctx context.Context) {
-	k.plan.fill(&k.job.commit)
-	k.sealed, k.asked, k.unknown = false, false, time.Time{}
+	k.plan.begin(&k.job.commit)
+	k.asked, k.unknown = false, time.Time{}
 	k.tx.Begin(&k.job.commit)
 	k.drive(ctx)
 	done := &runtime.CommitDone{Result: k.tx.Result()}

@@ -13,18 +13,17 @@ import (
 	"github.com/millrace-streams/millrace/processor"
 )
 
-// produce sends what is not acknowledged yet, in rounds: one request per leader, in it at most one batch per partition.
-// The next round begins when all have answered, so batches of a partition can neither overtake one another nor be sent
-// after one that was refused.
+// produce sends what is not acknowledged yet, piece by piece, in rounds: one request per leader, in it at most one batch per
+// partition. The next round begins when all have answered, so batches of a partition can neither overtake one another nor be
+// sent after one that was refused.
 func (k *committer) produce() (eos.Verdict, error) {
-	if !k.sealed {
-		k.plan.seal(k.producer, k.cluster.codec)
-		k.sealed = true
-	}
 	for {
 		byLeader, w := k.round()
 		if len(byLeader) == 0 && w.verdict == eos.OK {
-			return eos.OK, nil
+			if !k.plan.next(k.producer, k.cluster.codec) {
+				return eos.OK, nil
+			}
+			continue
 		}
 		for _, other := range k.send(byLeader) {
 			w.add(other.verdict, other.err)
