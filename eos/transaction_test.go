@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	records   = processor.Commit{Records: []processor.Output{{Topic: "out"}}}
+	records   = processor.Commit{Records: [][]processor.Output{{{Topic: "out"}}}}
 	positions = processor.Commit{Positions: []processor.Position{{}}}
 	both      = processor.Commit{Records: records.Records, Positions: positions.Positions}
 )

@@ -1,13 +1,30 @@
 package processor
 
-import "github.com/millrace-streams/millrace/store"
+import (
+	"iter"
+
+	"github.com/millrace-streams/millrace/store"
+)
 
 // Commit names all that must become durable together, atomically under exactly-once. It is made by [Task.Prepare];
 // commits of several tasks are joined with [Commit.Join]. Nothing in it is changed until its outcome is known.
 type Commit struct {
 	Positions []Position
-	Records   []Output
+	Records   [][]Output // in chunks, none of them empty
 	Writes    []Writes
+}
+
+// Outputs goes through the records, which are the commit's.
+func (c *Commit) Outputs() iter.Seq[*Output] {
+	return func(yield func(*Output) bool) {
+		for _, chunk := range c.Records {
+			for i := range chunk {
+				if !yield(&chunk[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Position is how far an input partition was processed: the offset of the next record to read.
@@ -38,14 +55,15 @@ func (c *Commit) Empty() bool {
 	return len(c.Positions) == 0 && len(c.Records) == 0 && len(c.Writes) == 0
 }
 
-// Reset empties the commit for the next one, keeping its memory unless the next is likely to need far less.
-func (c *Commit) Reset() {
+// Reset empties the commit for the next one. The memory of its records goes back to where tasks have it from; see
+// [Options.Chunks].
+func (c *Commit) Reset(chunks *Chunks) {
 	if c.Empty() {
 		return
 	}
-	if wasteful(cap(c.Records), len(c.Records)) {
-		c.Records = nil
-	}
+	used := len(c.Records)
+	chunks.give(c.Records...)
+	chunks.trim(used)
 	clear(c.Positions)
 	clear(c.Records)
 	clear(c.Writes)

@@ -14,20 +14,22 @@ const arenaReserve = 512
 
 // Outputs collects a task's encoded output records between two commits.
 type Outputs struct {
-	records []Output
-	mark    int
-	bytes   int
-	limit   int // the largest record, 0 for any
-	chunk   []byte
-	spread  int32 // the next partition for records without a key
+	chunks [][]Output // all but the last are full
+	spares *Chunks    // where they come from
+	count  int
+	mark   int
+	bytes  int
+	limit  int    // the largest record, 0 for any
+	arena  []byte // where encodings are laid
+	spread int32  // the next partition for records without a key
 }
 
 // Encode appends the encoding of v to the outputs' memory and returns it. The slice is valid for as long as it is held.
 func Encode[T any](o *Outputs, s serde.Serde[T], v T) ([]byte, error) {
-	if cap(o.chunk)-len(o.chunk) < arenaReserve {
-		o.chunk = make([]byte, 0, arenaChunk)
+	if cap(o.arena)-len(o.arena) < arenaReserve {
+		o.arena = make([]byte, 0, arenaChunk)
 	}
-	free := o.chunk[len(o.chunk):]
+	free := o.arena[len(o.arena):]
 	b, err := s.Append(free, v)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func Encode[T any](o *Outputs, s serde.Serde[T], v T) ([]byte, error) {
 		b = free // an encoding of no bytes is empty, not null
 	}
 	if unsafe.SliceData(b) == unsafe.SliceData(free) {
-		o.chunk = o.chunk[:len(o.chunk)+len(b)]
+		o.arena = o.arena[:len(o.arena)+len(b)]
 	}
 	return b[:len(b):len(b)], nil
 }
@@ -52,7 +54,13 @@ func (o *Outputs) Add(out Output) error {
 }
 
 func (o *Outputs) add(out Output) {
-	o.records = append(o.records, out)
+	last := len(o.chunks) - 1
+	if last < 0 || len(o.chunks[last]) == cap(o.chunks[last]) {
+		o.chunks = append(o.chunks, o.spares.take())
+		last++
+	}
+	o.chunks[last] = append(o.chunks[last], out)
+	o.count++
 	o.bytes += len(out.Key) + len(out.Value) + recordOverhead
 }
 
@@ -77,29 +85,28 @@ func (o *Outputs) Partition(key []byte, partitions int32) int32 {
 	return o.spread
 }
 
-func (o *Outputs) begin() { o.mark = len(o.records) }
+func (o *Outputs) begin() { o.mark = o.count }
 
+// rollback takes out what was added since begin.
 func (o *Outputs) rollback() {
-	for _, r := range o.records[o.mark:] {
-		o.bytes -= len(r.Key) + len(r.Value) + recordOverhead
+	for ; o.count > o.mark; o.count-- {
+		at := len(o.chunks) - 1
+		chunk := o.chunks[at]
+		last := len(chunk) - 1
+		o.bytes -= len(chunk[last].Key) + len(chunk[last].Value) + recordOverhead
+		chunk[last] = Output{}
+		if o.chunks[at] = chunk[:last]; last == 0 {
+			o.spares.give(chunk[:0])
+			o.chunks[at] = nil
+			o.chunks = o.chunks[:at]
+		}
 	}
-	clear(o.records[o.mark:])
-	o.records = o.records[:o.mark]
 }
 
 // move appends the records to dst, and begins anew.
-func (o *Outputs) move(dst []Output) []Output {
-	dst = append(dst, o.records...)
-	if wasteful(cap(o.records), len(o.records)) {
-		o.records = nil
-	}
-	clear(o.records)
-	o.records, o.mark, o.bytes = o.records[:0], 0, 0
+func (o *Outputs) move(dst [][]Output) [][]Output {
+	dst = append(dst, o.chunks...)
+	clear(o.chunks)
+	o.chunks, o.count, o.mark, o.bytes = o.chunks[:0], 0, 0, 0
 	return dst
-}
-
-// wasteful reports whether a buffer is much larger than what is needed now, as after a burst.
-func wasteful(capacity, need int) bool {
-	const slack, small = 8, 1024
-	return capacity > small && capacity > slack*need
 }

@@ -18,7 +18,7 @@ func (t *Task) StagedBytes() int {
 
 // Dirty reports whether there is work to commit: records processed, or anything written by a punctuation.
 func (t *Task) Dirty() bool {
-	if len(t.Out.records) > 0 || t.punctuated {
+	if t.Out.count > 0 || t.punctuated {
 		return true
 	}
 	for _, in := range t.inputs {

@@ -38,6 +38,8 @@ type Options struct {
 	// Recycle, if set, is given each slice that was given to Enqueue once none of its records is needed any more. Their
 	// keys, values and headers may still be.
 	Recycle func(records []Raw)
+	// Chunks is where the memory of outputs comes from; see Commit.Reset.
+	Chunks *Chunks
 	// Dropped, if set, is told of every record that is skipped or sent to the dead-letter topic.
 	Dropped func(*RecordError, Action)
 	// Late, if set, is told of every record that came after a window of its was closed.
@@ -111,7 +113,7 @@ type Task struct {
 // first offset of each source partition; now is the wall clock in milliseconds.
 func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []Start, now int64, opt Options) (*Task, error) {
 	t := &Task{ID: id, spec: spec, opt: opt, byPartition: map[TopicPartition]*input{}, byName: stores, now: now, streamTime: Unknown}
-	t.Out.limit = opt.MaxRecordBytes
+	t.Out.limit, t.Out.spares = opt.MaxRecordBytes, opt.Chunks
 	if t.opt.Consumed == nil {
 		t.opt.Consumed = func(TopicPartition, int) {}
 	}

@@ -120,7 +120,7 @@ func (r rig) commit(t *testing.T) processor.Commit {
 
 func values(c processor.Commit) []string {
 	var vs []string
-	for _, o := range c.Records {
+	for o := range c.Outputs() {
 		vs = append(vs, string(o.Value))
 	}
 	return vs
@@ -245,7 +245,7 @@ func TestFieldReport55DeadLetterKeepsTheOriginal(t *testing.T) {
 	if len(c.Records) != 1 {
 		t.Fatalf("got %d records", len(c.Records))
 	}
-	dead := c.Records[0]
+	dead := c.Records[0][0]
 	if dead.Topic != "dead" || string(dead.Key) != "k" || string(dead.Value) != "v" || dead.Timestamp != 9 {
 		t.Fatalf("got %+v", dead)
 	}

@@ -149,12 +149,12 @@ func (r *rig) commit(id processor.TaskID, task *processor.Task) error {
 	if err := task.Prepare(&c); err != nil {
 		return err
 	}
-	for _, o := range c.Records {
+	for o := range c.Outputs() {
 		tp := processor.TopicPartition{Topic: o.Topic, Partition: o.Partition}
 		if r.reader[tp] != nil {
 			r.deliver(tp, rec{o.Key, o.Value, o.Timestamp, o.Headers})
 		}
-		r.out[o.Topic] = append(r.out[o.Topic], o)
+		r.out[o.Topic] = append(r.out[o.Topic], *o)
 	}
 	for _, l := range r.stores[id] {
 		if l.Dirty() {

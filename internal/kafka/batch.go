@@ -32,9 +32,9 @@ type plan struct {
 	last   *topicPlan
 	parts  []*part // of this commit, in the order in which they are first touched
 
-	commit        *processor.Commit
-	record, write int // the next of its records, and of its write sets, to be taken
-	slab          []sarama.Record
+	commit       *processor.Commit
+	chunk, write int // the next of its records, and of its write sets, to be taken
+	slab         []sarama.Record
 }
 
 type topicPlan struct {
@@ -67,8 +67,8 @@ func newPlan(batchBytes int) *plan {
 // record are no part of it: what a store removes by its retention, say, is not told to its changelog.
 func (p *plan) begin(c *processor.Commit) {
 	p.commit = c
-	for i := range c.Records {
-		p.use(c.Records[i].Topic, c.Records[i].Partition)
+	for r := range c.Outputs() {
+		p.use(r.Topic, r.Partition)
 	}
 	for _, w := range c.Writes {
 		if changelog.Any(w.Set) {
@@ -92,29 +92,33 @@ func (p *plan) next(by *producer, codec sarama.CompressionCodec) bool {
 	return len(p.slab) > 0
 }
 
-// fill takes a piece: records, then whole write sets.
+// fill takes a piece: whole chunks of records, and then whole write sets.
 func (p *plan) fill() {
 	c := p.commit
-	records := c.Records[p.record:min(len(c.Records), p.record+p.pieceRecords)]
-	p.record += len(records)
-	n, first := len(records), p.write
-	if p.record == len(c.Records) {
-		for ; p.write < len(c.Writes); p.write++ {
-			more := changelog.Count(c.Writes[p.write].Set)
-			if n > 0 && n+more > p.pieceRecords {
-				break
-			}
-			n += more
+	chunk, write, n := p.chunk, p.write, 0
+	fits := func(more int) bool {
+		if n > 0 && n+more > p.pieceRecords {
+			return false
 		}
+		n += more
+		return true
+	}
+	for p.chunk < len(c.Records) && fits(len(c.Records[p.chunk])) {
+		p.chunk++
+	}
+	for p.chunk == len(c.Records) && p.write < len(c.Writes) && fits(changelog.Count(c.Writes[p.write].Set)) {
+		p.write++
 	}
 	if cap(p.slab) < n { // it must not grow: the parts point into it
 		p.slab = make([]sarama.Record, 0, max(n, min(n+n/4, p.pieceRecords)))
 	}
-	for i := range records {
-		r := &records[i]
-		p.add(p.part(r.Topic, r.Partition), r.Key, r.Value, r.Timestamp, r.Headers)
+	for _, records := range c.Records[chunk:p.chunk] {
+		for i := range records {
+			r := &records[i]
+			p.add(p.part(r.Topic, r.Partition), r.Key, r.Value, r.Timestamp, r.Headers)
+		}
 	}
-	for _, w := range c.Writes[first:p.write] {
+	for _, w := range c.Writes[write:p.write] {
 		part := p.part(w.Changelog.Topic, w.Changelog.Partition)
 		for r := range changelog.Records(w.Set) {
 			p.add(part, r.Key, r.Value, r.Timestamp, r.Headers)
@@ -235,5 +239,5 @@ func (p *plan) clear() {
 	for _, x := range p.parts {
 		x.end, x.used = 0, false
 	}
-	p.parts, p.commit, p.record, p.write = p.parts[:0], nil, 0, 0
+	p.parts, p.commit, p.chunk, p.write = p.parts[:0], nil, 0, 0
 }

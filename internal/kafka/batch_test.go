@@ -29,7 +29,7 @@ func TestPlanCutsAndNumbersBatches(t *testing.T) {
 		for i := range 20 {
 			r := output("a", int32(i%2), fmt.Sprint(i), strings.Repeat("x", 150))
 			r.Timestamp = int64(1000 - 10*i)
-			c.Records = append(c.Records, r)
+			c.Records = append(c.Records, []processor.Output{r})
 		}
 		c.Writes = []processor.Writes{writes("log", 3, "k", "1", "l", "")}
 		c.Writes[0].Set.Delete([]byte("k"), 2000, nil)
@@ -80,7 +80,7 @@ func TestPlanInPieces(t *testing.T) {
 		want := map[string][]string{}
 		for i := range 10 * round { // the first commit has none
 			r := output("a", int32(i%3), fmt.Sprint(i), "v")
-			c.Records = append(c.Records, r)
+			c.Records = append(c.Records, []processor.Output{r})
 			want[fmt.Sprint("a-", i%3)] = append(want[fmt.Sprint("a-", i%3)], fmt.Sprint(i))
 		}
 		for i, n := range []int{3, 0, 4, 9, 1} {
@@ -150,7 +150,7 @@ func TestSplitKeepsSequences(t *testing.T) {
 	p, by := newPlan(1<<20), testProducer()
 	var c processor.Commit
 	for i := range 5 {
-		c.Records = append(c.Records, output("a", 0, fmt.Sprint(i), "v"))
+		c.Records = append(c.Records, []processor.Output{output("a", 0, fmt.Sprint(i), "v")})
 	}
 	p.begin(&c)
 	p.next(by, sarama.CompressionNone)
@@ -180,7 +180,7 @@ func TestTimestampsBeyondReach(t *testing.T) {
 	for _, ts := range []int64{-5, math.MaxInt64} {
 		r := output("a", 0, "k", "v")
 		r.Timestamp = ts
-		p.begin(&processor.Commit{Records: []processor.Output{r}})
+		p.begin(&processor.Commit{Records: [][]processor.Output{{r}}})
 		p.next(testProducer(), sarama.CompressionNone)
 		if got := p.parts[0].batches[0].FirstTimestamp.UnixMilli(); got < 0 || got > latest {
 			t.Errorf("%d became %d", ts, got)
@@ -192,7 +192,7 @@ func TestTimestampsBeyondReach(t *testing.T) {
 func BenchmarkPlan(b *testing.B) {
 	var c processor.Commit
 	for i := range 10_000 {
-		c.Records = append(c.Records, output("topic", int32(i%4), fmt.Sprint(i), "12345678"))
+		c.Records = append(c.Records, []processor.Output{output("topic", int32(i%4), fmt.Sprint(i), "12345678")})
 	}
 	p, by := newPlan(defaultBatchBytes), testProducer()
 	b.ReportAllocs()

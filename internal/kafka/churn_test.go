@@ -96,7 +96,7 @@ func (w *copier) commit() {
 	var c processor.Commit
 	for _, t := range w.tasks {
 		if t.next > t.committed {
-			c.Join(processor.Commit{Records: t.outputs, Positions: []processor.Position{{TopicPartition: t.tp, Offset: t.next}}})
+			c.Join(processor.Commit{Records: [][]processor.Output{t.outputs}, Positions: []processor.Position{{TopicPartition: t.tp, Offset: t.next}}})
 			t.sent, t.outputs = t.next, nil
 			w.inFlight = append(w.inFlight, t)
 		}

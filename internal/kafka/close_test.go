@@ -31,7 +31,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		p := ports[0]
 		leases(t, p, 2)
 		p.Fetch(processor.TopicPartition{Topic: "in"}, 0)
-		mustCommit(t, p, processor.Commit{Records: []processor.Output{output("out", 0, "k", "v"), output("out", 1, "k", "v")}, Positions: []processor.Position{position("in", 0, 1)}})
+		mustCommit(t, p, processor.Commit{Records: [][]processor.Output{{output("out", 0, "k", "v"), output("out", 1, "k", "v")}}, Positions: []processor.Position{position("in", 0, 1)}})
 		ran := make(chan struct{})
 		p.Background(func() { close(ran) })
 		<-ran
@@ -62,7 +62,7 @@ func TestCloseWithoutBroker(t *testing.T) {
 	must(t, err)
 	leases(t, ports[0], 2)
 	broker.Close()
-	ports[0].Commit(processor.Commit{Records: []processor.Output{output("out", 0, "k", "v")}})
+	ports[0].Commit(processor.Commit{Records: [][]processor.Output{{output("out", 0, "k", "v")}}})
 	began := time.Now()
 	_ = c.Close()
 	if took := time.Since(began); took > 10*time.Second {

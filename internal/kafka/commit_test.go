@@ -30,7 +30,7 @@ func TestCommitIsReadBack(t *testing.T) {
 			record.Headers = []processor.Header{{Key: "h", Value: []byte("v")}, {Key: "null"}}
 			null := processor.Output{Topic: out, Partition: 1, Timestamp: 5}
 			done := mustCommit(t, p, processor.Commit{
-				Records:   []processor.Output{output(out, 0, "x", "y"), record, null},
+				Records:   [][]processor.Output{{output(out, 0, "x", "y"), record, null}},
 				Writes:    []processor.Writes{writes(log, 0, "b", "2"), tombstone},
 				Positions: []processor.Position{position(in, 0, 7), {TopicPartition: processor.TopicPartition{Topic: in, Partition: 1}, Offset: 9, Metadata: "meta"}},
 			})

@@ -71,7 +71,7 @@ func TestRefusalsAreRetried(t *testing.T) {
 			for i := range 3 {
 				v := fmt.Sprint(i)
 				mustCommit(t, p, processor.Commit{
-					Records:   []processor.Output{output("out", 0, "a", v), output("out", 1, "b", v)},
+					Records:   [][]processor.Output{{output("out", 0, "a", v), output("out", 1, "b", v)}},
 					Positions: []processor.Position{position("in", 0, int64(i)), position("in", 1, int64(i))},
 				})
 			}
@@ -107,11 +107,11 @@ func TestBrokerRestart(t *testing.T) {
 	p := start(t, options(addr, "app", "p"), tasks("in", 2, "")...).ports[0]
 	leases(t, p, 2)
 	out := processor.TopicPartition{Topic: "out"}
-	mustCommit(t, p, processor.Commit{Records: []processor.Output{output("out", 0, "k", "before")}, Positions: []processor.Position{position("in", 0, 1)}})
+	mustCommit(t, p, processor.Commit{Records: [][]processor.Output{{output("out", 0, "k", "before")}}, Positions: []processor.Position{position("in", 0, 1)}})
 	p.Fetch(out, 0)
 
 	broker.Close()
-	p.Commit(processor.Commit{Records: []processor.Output{output("out", 0, "k", "meanwhile")}, Positions: []processor.Position{position("in", 0, 2)}})
+	p.Commit(processor.Commit{Records: [][]processor.Output{{output("out", 0, "k", "meanwhile")}}, Positions: []processor.Position{position("in", 0, 2)}})
 	broker, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.Ports(port(t, addr[0])))
 	must(t, err)
 	t.Cleanup(broker.Close)
@@ -121,7 +121,7 @@ func TestBrokerRestart(t *testing.T) {
 	committed := false
 	lost := 0
 	restart := func() {
-		p.Commit(processor.Commit{Records: []processor.Output{output("out", 0, "k", "meanwhile")}, Positions: []processor.Position{position("in", 0, 2)}})
+		p.Commit(processor.Commit{Records: [][]processor.Output{{output("out", 0, "k", "meanwhile")}}, Positions: []processor.Position{position("in", 0, 2)}})
 	}
 	until(t, p, "a commit after the restart", func(e runtime.Events) bool {
 		lost += len(e.Lost) - len(e.Granted)
@@ -152,7 +152,7 @@ func TestLeadersAndCoordinatorsMove(t *testing.T) {
 	for round := range 4 {
 		var c processor.Commit
 		for partition := range int32(6) {
-			c.Records = append(c.Records, output("wide", partition, "k", fmt.Sprint(round)))
+			c.Records = append(c.Records, []processor.Output{output("wide", partition, "k", fmt.Sprint(round))})
 		}
 		c.Positions = []processor.Position{position("in", 0, int64(round))}
 		mustCommit(t, p, c)

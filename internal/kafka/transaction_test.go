@@ -43,7 +43,7 @@ func TestTransactionsBackToBackThenFenced(t *testing.T) {
 	p := start(t, cfg, tasks(in, 1, "")...).ports[0]
 	leases(t, p, 1)
 	commit := func(i int) processor.Commit {
-		return processor.Commit{Records: []processor.Output{output(out, 0, "k", fmt.Sprint(i))}, Positions: []processor.Position{position(in, 0, int64(i))}}
+		return processor.Commit{Records: [][]processor.Output{{output(out, 0, "k", fmt.Sprint(i))}}, Positions: []processor.Position{position(in, 0, int64(i))}}
 	}
 	for i := range 200 {
 		mustCommit(t, p, commit(i))
@@ -87,7 +87,7 @@ func TestLostAnswers(t *testing.T) {
 			for i := range 2 {
 				v := fmt.Sprint(i)
 				mustCommit(t, p, processor.Commit{
-					Records:   []processor.Output{output(out, 0, "a", v), output(out, 1, "b", v), output(out, 0, "c", v)},
+					Records:   [][]processor.Output{{output(out, 0, "a", v), output(out, 1, "b", v), output(out, 0, "c", v)}},
 					Positions: []processor.Position{position(in, 0, int64(i))},
 				})
 			}
@@ -116,7 +116,7 @@ func TestStaleGenerationIsRefused(t *testing.T) {
 	if err := proc.cluster.group.sendLeave(m, "a test"); err != nil {
 		t.Fatal(err)
 	}
-	done := outcome(t, p, processor.Commit{Records: []processor.Output{output(out, 0, "k", "zombie")}, Positions: []processor.Position{position(in, 0, 1)}})
+	done := outcome(t, p, processor.Commit{Records: [][]processor.Output{{output(out, 0, "k", "zombie")}}, Positions: []processor.Position{position(in, 0, 1)}})
 	// Either the broker refuses it, or the process has been told meanwhile.
 	if done.Outcome != eos.Aborted || !errors.Is(done.Err, sarama.ErrUnknownMemberId) && !errors.Is(done.Err, ErrNotMember) {
 		t.Fatalf("a stale member's commit: %s, %v", done.Outcome, done.Err)
@@ -138,7 +138,7 @@ func TestLostLeaseEndsTheCommit(t *testing.T) {
 	proc := start(t, options(brokers, brokertest.UniqueName(t, "app"), "p"), tasks(in, 1, "")...)
 	p := proc.ports[0].(*Port)
 	leases(t, p, 1)
-	p.committer.work <- job{commit: processor.Commit{Records: []processor.Output{output(out, 0, "k", "late")}}, losses: p.losses.Load() - 1}
+	p.committer.work <- job{commit: processor.Commit{Records: [][]processor.Output{{output(out, 0, "k", "late")}}}, losses: p.losses.Load() - 1}
 	var done *runtime.CommitDone
 	until(t, p, "the outcome", func(e runtime.Events) bool { done = e.Commit; return done != nil })
 	if done.Outcome != eos.Aborted || !errors.Is(done.Err, ErrNotMember) {
@@ -155,13 +155,13 @@ func TestRecordTooLarge(t *testing.T) {
 	leases(t, p, 1)
 	var many processor.Commit
 	for i := range 100 {
-		many.Records = append(many.Records, output(out, 0, fmt.Sprint(i), string(make([]byte, 1000))))
+		many.Records = append(many.Records, []processor.Output{output(out, 0, fmt.Sprint(i), string(make([]byte, 1000)))})
 	}
 	mustCommit(t, p, many) // too large as one batch, not as several
 	if got := fetched(t, p, processor.TopicPartition{Topic: out}, 0, 100); len(got) != 100 || string(got[99].Key) != "99" {
 		t.Errorf("%d records were written", len(got))
 	}
-	done := outcome(t, p, processor.Commit{Records: []processor.Output{output(out, 0, "k", string(make([]byte, 50_000)))}})
+	done := outcome(t, p, processor.Commit{Records: [][]processor.Output{{output(out, 0, "k", string(make([]byte, 50_000)))}}})
 	var where *PartitionError
 	if done.Outcome != eos.Failed || !errors.Is(done.Err, sarama.ErrMessageSizeTooLarge) || !errors.As(done.Err, &where) || where.Topic != out {
 		t.Errorf("%s, %v", done.Outcome, done.Err)

@@ -49,7 +49,7 @@ func (w *Worker) due() bool {
 // commit prepares every task that has something to commit and hands it all to the port.
 func (w *Worker) commit() {
 	c := &commit{begun: w.now}
-	w.batch.Reset()
+	w.batch.Reset(&w.chunks)
 	for _, t := range w.tasks {
 		if t.work == nil || !t.work.Dirty() && !t.work.Moved() {
 			continue
@@ -78,7 +78,7 @@ func (w *Worker) settle(done *CommitDone) {
 	}
 	tasks, begun := w.inFlight.tasks, w.inFlight.begun
 	w.inFlight = nil
-	w.batch.Reset() // an idle worker holds on to nothing
+	w.batch.Reset(&w.chunks) // an idle worker holds on to nothing
 	log := w.cfg.Logger.With("outcome", done.Outcome.String(), "error", done.Err)
 	switch done.Outcome {
 	case eos.Committed:

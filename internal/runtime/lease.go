@@ -218,7 +218,7 @@ func (w *Worker) begin(t *task) error {
 	work, err := processor.NewTask(t.id, w.spec(t.id), stores, starts, w.now.UnixMilli(), processor.Options{
 		App: w.cfg.App, Policy: w.cfg.Policy, EveryUpdate: w.cfg.EveryUpdate, MaxIdle: w.cfg.MaxIdle, MaxRecordBytes: w.cfg.MaxRecord,
 		Globals: w.cfg.Globals, Queries: w.cfg.Stores, Marks: t.lease.Marks, Yield: &w.pulse.yield,
-		Consumed: w.port.Consumed, Recycle: w.recycle, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
+		Consumed: w.port.Consumed, Recycle: w.recycle, Chunks: &w.chunks, Dropped: w.cfg.Dropped, Late: w.cfg.Late,
 		Partitions: func(topic string) int32 { return w.cfg.Partitions[topic] },
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ type Worker struct {
 	waiting  []Lease // granted, while the task's previous life is still closing
 	readers  map[processor.TopicPartition]*task
 	inFlight *commit
+	chunks   processor.Chunks // of outputs
 	batch    processor.Commit // what inFlight makes durable; its memory is used again
 	last     time.Time        // when the newest commit was started
 	quiet    bool             // the latest poll brought no records for tasks that run

@@ -73,7 +73,7 @@ func batchesOf(c *processor.Commit) []batch {
 		}
 		batches[i].records = append(batches[i].records, r)
 	}
-	for _, r := range c.Records {
+	for r := range c.Outputs() {
 		add(processor.TopicPartition{Topic: r.Topic, Partition: r.Partition},
 			processor.Raw{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Timestamp: r.Timestamp, Headers: r.Headers})
 	}
