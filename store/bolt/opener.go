@@ -24,7 +24,7 @@ type Options struct {
 
 	// TxBytes bounds the memory of one write transaction, roughly: what is written
 	// and the pages that this changes. A larger batch takes several, and a file
-	// beside the store's in which it waits. Default 32 MiB.
+	// beside the store's in which it waits. Default 8 MiB.
 	TxBytes int64
 
 	// CompactFree is the share of free pages, between 0 and 1, above which Open
@@ -116,7 +116,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.LockTimeout = max(o.LockTimeout, 100*time.Millisecond)
 	if o.TxBytes == 0 {
-		o.TxBytes = 32 << 20
+		o.TxBytes = 8 << 20
 	}
 	if o.CompactFree == 0 {
 		o.CompactFree = 0.75
