@@ -30,6 +30,7 @@ type task struct {
 	released  bool                                            // all that is left to do is local
 	broken    bool                                            // its disk failed: close without a flush
 	opening   bool                                            // a job opens the rest of its stores
+	patience  time.Time                                       // until when nothing is said about how long that takes
 }
 
 // openStore is one store of a task with the changelog partition it mirrors.

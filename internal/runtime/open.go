@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/millrace-streams/millrace/changelog"
+	"github.com/millrace-streams/millrace/processor"
 	"github.com/millrace-streams/millrace/store"
 )
 
 // maxOpens bounds how many tasks of a worker have their stores opened at once: to check a file takes a thread and a reading
 // of the whole of it.
 const maxOpens = 8
+
+// slowOpen is how long it may take to open the stores of a task without a word.
+const slowOpen = 10 * time.Second
 
 // opened is what came of a job that opens a task's stores.
 type opened struct {
@@ -25,6 +29,21 @@ type foundStore struct {
 	*openStore
 	Changelog
 	from int64
+}
+
+// tellOfSlowOpens warns of tasks that wait for their files for long.
+func (w *Worker) tellOfSlowOpens() {
+	for _, t := range w.tasks {
+		if t.opening && w.now.After(t.patience) {
+			w.cfg.Logger.Warn("stores are still being opened: their files are read as a whole, to be checked", "task", t.id.String(), "dir", w.dir(t.id))
+			t.patience = w.now.Add(slowOpen)
+		}
+	}
+}
+
+// dir is where a task's stores lie.
+func (w *Worker) dir(id processor.TaskID) string {
+	return filepath.Join(w.cfg.StateDir, w.cfg.App, id.String())
 }
 
 // takeOver goes on with a store of the task's previous life, if it fits.
@@ -43,8 +62,8 @@ func (w *Worker) takeOver(t *task, c Changelog, s *openStore) bool {
 
 // openStores opens stores beside the loop: other tasks go on meanwhile.
 func (w *Worker) openStores(t *task, missing []Changelog) {
-	t.opening = true
 	now := w.now
+	t.opening, t.patience = true, now.Add(slowOpen)
 	job := func() {
 		w.opens <- struct{}{}
 		defer func() { <-w.opens }()
@@ -72,7 +91,7 @@ func (w *Worker) openStore(t *task, c Changelog, now time.Time) (found foundStor
 	if err != nil {
 		return found, err
 	}
-	s := &openStore{changelog: c.TopicPartition, topic: c.ID, dir: filepath.Join(w.cfg.StateDir, w.cfg.App, t.id.String()), local: store.LocalName(decl)}
+	s := &openStore{changelog: c.TopicPartition, topic: c.ID, dir: w.dir(t.id), local: store.LocalName(decl)}
 	if err := w.identify(s.dir, s.local, c); err != nil {
 		return found, err
 	}
@@ -127,6 +146,7 @@ func (w *Worker) settleOpened() {
 			w.restored(t)
 		}
 	}
+	w.tellOfSlowOpens()
 }
 
 // catchUp reads a changelog from an offset to where it ends now, for a standby without an end. Readers of other goroutines

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,27 @@ func TestOthersGoOnWhileATaskIsOpened(t *testing.T) {
 	w.turn(runtime.Events{})
 	if w.port.commits != 1 || len(w.port.jobs) != 1 {
 		t.Errorf("%d commits, %d jobs: want a commit while a store is opened", w.port.commits, len(w.port.jobs))
+	}
+}
+
+// A task whose stores take long to be opened is told of, now and then.
+func TestSlowOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files, 1, 1<<20)
+	w.turn(granted(lease(runtime.Active, 0, 0, "counts")))
+	told := func() int { return strings.Count(w.log.String(), "still being opened") }
+	for seconds, want := range []int{0, 0, 0, 1, 1, 1, 2} {
+		if got := told(); got != want {
+			t.Fatalf("told %d times after %d s, want %d", got, 5*seconds-5, want)
+		}
+		w.now = w.now.Add(5 * time.Second)
+		w.turn(runtime.Events{})
+	}
+	before := told()
+	w.work()
+	w.now = w.now.Add(time.Hour)
+	if w.turn(runtime.Events{}); told() != before {
+		t.Error("told of it when it was open")
 	}
 }
 

@@ -1,8 +1,8 @@
 package runtime_test
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -44,6 +44,7 @@ type world struct {
 	worker   *runtime.Worker
 	restores *runtime.Restores
 	told     []runtime.Restore
+	log      bytes.Buffer
 	now      time.Time
 }
 
@@ -71,7 +72,7 @@ func newWorld(t *testing.T, opener store.Opener, partitions int32, restoreBytes 
 		StagedBytes: 1 << 20, FlushBytes: 1 << 20, FlushInterval: time.Minute, Restores: w.restores,
 		Restoring:       func(r runtime.Restore) { w.told = append(w.told, r) },
 		DeleteRetention: map[string]time.Duration{logOf("counts", 0).Topic: time.Hour},
-		Now:             func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Now:             func() time.Time { return w.now }, Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}, w.port)
 	t.Cleanup(w.worker.Crash)
 	return w
