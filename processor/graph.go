@@ -76,6 +76,8 @@ type StoreSpec struct {
 	Declaration store.Declaration
 	// ByKey says that the rows of a key are in the partition that PartitionForKey chooses for it, and in no other.
 	ByKey bool
+	// RecordKeys says that its keys are those of the records that come in, as a rule: which look-ups are next can be foreseen.
+	RecordKeys bool
 }
 
 // Changelog returns the name of the store's changelog topic: <app>-<store>-changelog.

@@ -89,7 +89,7 @@ type Task struct {
 	inputs      []*input
 	byPartition map[TopicPartition]*input
 	stores      []*store.Layered
-	byKey       []*store.Layered // those whose rows have the keys of the records
+	foreseen    []*store.Layered // those that are looked up by the keys of the records
 	byName      map[string]*store.Layered
 	caches      []Cache
 	timers      schedule
@@ -123,8 +123,8 @@ func NewTask(id TaskID, spec *Spec, stores map[string]*store.Layered, starts []S
 			return nil, fmt.Errorf("processor: task %s: store %q is not open", id, s.Name)
 		}
 		t.stores = append(t.stores, l)
-		if s.ByKey {
-			t.byKey = append(t.byKey, l)
+		if s.RecordKeys {
+			t.foreseen = append(t.foreseen, l)
 		}
 	}
 	if err := t.bind(starts); err != nil {

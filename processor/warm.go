@@ -5,7 +5,7 @@ const warmed = 16
 
 // warm tells the stores which keys are likely to be looked up next.
 func (t *Task) warm(in *input) {
-	if len(t.byKey) == 0 {
+	if len(t.foreseen) == 0 {
 		return
 	}
 	keys := make([][]byte, 0, warmed)
@@ -15,7 +15,7 @@ func (t *Task) warm(in *input) {
 			keys = append(keys, records[i].Key)
 		}
 	}
-	for _, s := range t.byKey {
+	for _, s := range t.foreseen {
 		s.Warm(keys)
 	}
 }

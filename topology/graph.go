@@ -99,7 +99,7 @@ func (b *Builder) spec(id int32, nodes []*node) *processor.Spec {
 		for _, s := range n.Stores {
 			if !slices.ContainsFunc(spec.Stores, func(known processor.StoreSpec) bool { return known.Name == s }) {
 				u := b.stores[s]
-				spec.Stores = append(spec.Stores, processor.StoreSpec{Name: s, Declaration: u.declaration, ByKey: u.byKey && !u.free})
+				spec.Stores = append(spec.Stores, processor.StoreSpec{Name: s, Declaration: u.declaration, ByKey: u.byKey && !u.free, RecordKeys: u.byKey})
 			}
 		}
 		for _, g := range n.Globals {
