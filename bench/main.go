@@ -60,6 +60,11 @@ func run(ctx context.Context, o options) error {
 	}
 	defer cluster.Close()
 	r := &measure.Runner{Brokers: o.brokers, Cluster: cluster, Interval: o.interval, Threads: o.threads, Profiles: o.profiles, Broker: broker}
+	if broker != 0 {
+		if err := o.warm(ctx, r); err != nil {
+			return err
+		}
+	}
 	rep := o.report()
 	rep.KafkaStreams = o.streams(ctx, r)
 	for _, w := range o.workloads {
@@ -77,6 +82,28 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("took %v\n", rep.Took.Round(time.Second))
 	if n := rep.Failures(); n > 0 {
 		return fmt.Errorf("%d runs have no figure", n)
+	}
+	return nil
+}
+
+// warm keeps a broker busy that has just been started: in its first minute, while its code is compiled, it takes several
+// times the CPU, and whoever is measured first would pay for that.
+func (o options) warm(ctx context.Context, r *measure.Runner) error {
+	w := work.All(work.Size(o.scale))[0]
+	c, _ := contender.Find(contender.Plain)
+	if o.warmUp <= 0 {
+		return nil
+	}
+	began := time.Now()
+	base, err := wire.Load(ctx, r.Cluster, w)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", w.Topic, err)
+	}
+	slog.Info("the broker warms up", "for", o.warmUp)
+	for table := w.Expected(base); time.Since(began) < o.warmUp; {
+		if _, err := r.Run(ctx, w, c, table); err != nil {
+			return fmt.Errorf("warm-up: %w", err)
+		}
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type options struct {
 	slow       time.Duration
 	threads    int
 	interval   time.Duration
+	warmUp     time.Duration
 	json       string
 	html       string
 	profiles   string
@@ -51,6 +52,7 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.slow, "slow", 20*time.Second, "whose runs take longer has two of them")
 	f.IntVar(&o.threads, "threads", 2, "workers of Millrace, stream threads of Kafka Streams")
 	f.DurationVar(&o.interval, "commit-interval", 100*time.Millisecond, "time between commits")
+	f.DurationVar(&o.warmUp, "warm-up", time.Minute, "time for which a broker that is started works before anything is measured")
 	java := f.String("java", "-Xmx1g", "`options` of the JVM that runs Kafka Streams, comma-separated")
 	f.StringVar(&o.json, "json", "", "`file` for all figures as JSON")
 	f.StringVar(&o.html, "html", "", "`file` for a page with charts")
@@ -58,7 +60,7 @@ func parse(args []string) (options, error) {
 	_ = f.Parse(args) // it exits on errors
 
 	if *quick {
-		o.scale, o.runs = 0.1, 1
+		o.scale, o.runs, o.warmUp = 0.1, 1, 0
 	}
 	if f.NArg() > 0 || o.runs < 1 || o.scale <= 0 || o.threads < 1 || o.interval < time.Millisecond {
 		return o, fmt.Errorf("bad arguments: see -help")

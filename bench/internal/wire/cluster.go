@@ -128,7 +128,11 @@ func (c *Cluster) Ends(topic string) ([]int64, error) {
 	}
 	all := make([]int64, len(partitions))
 	for p := range all {
-		end, err := c.client.GetOffset(topic, int32(p), sarama.OffsetNewest)
+		var end int64
+		err := again(func() (err error) {
+			end, err = c.client.GetOffset(topic, int32(p), sarama.OffsetNewest)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("end of %s-%d: %w", topic, p, err)
 		}
