@@ -45,15 +45,6 @@ func Records(w *store.WriteSet) iter.Seq[Record] {
 	}
 }
 
-// Any reports whether Records comes to any.
-func Any(w *store.WriteSet) (any bool) {
-	w.Mirror(func(store.Mirrored) bool {
-		any = true
-		return false
-	})
-	return any
-}
-
 // Count is the most records that Records may come to.
 func Count(w *store.WriteSet) int { return w.MirrorLen() }
 

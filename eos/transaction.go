@@ -17,7 +17,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/millrace-streams/millrace/changelog"
 	"github.com/millrace-streams/millrace/processor"
 )
 
@@ -119,7 +118,7 @@ type Transaction struct {
 
 // Begin starts a commit. The one before must be done.
 func (t *Transaction) Begin(c *processor.Commit) {
-	t.records = len(c.Records) > 0 || slices.ContainsFunc(c.Writes, mirrored)
+	t.records = len(c.Records) > 0 || slices.ContainsFunc(c.Writes, func(w processor.Writes) bool { return w.Set.Mirrors() })
 	t.offsets = len(c.Positions) > 0
 	t.ending, t.lost, t.backoff, t.result = false, false, 0, Result{}
 	t.next = t.after(InitProducer)
@@ -127,8 +126,6 @@ func (t *Transaction) Begin(c *processor.Commit) {
 		t.next = InitProducer
 	}
 }
-
-func mirrored(w processor.Writes) bool { return changelog.Any(w.Set) }
 
 // Fence starts nothing but an InitProducer: at the start of a producer's life it aborts what a predecessor left open.
 func (t *Transaction) Fence() {

@@ -87,6 +87,16 @@ func (w *WriteSet) Mirror(fn func(Mirrored) bool) {
 	}
 }
 
+// Mirrors reports whether the changelog is told anything of the set: what it holds
+// may all be local.
+func (w *WriteSet) Mirrors() (any bool) {
+	w.Mirror(func(Mirrored) bool {
+		any = true
+		return false
+	})
+	return any
+}
+
 // MirrorLen is the most records that Mirror may come to.
 func (w *WriteSet) MirrorLen() int {
 	if _, ok := w.layout.(*versionedLayout); ok {

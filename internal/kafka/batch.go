@@ -71,7 +71,7 @@ func (p *plan) begin(c *processor.Commit) {
 		p.use(r.Topic, r.Partition)
 	}
 	for _, w := range c.Writes {
-		if changelog.Any(w.Set) {
+		if w.Set.Mirrors() {
 			p.use(w.Changelog.Topic, w.Changelog.Partition)
 		}
 	}
